@@ -1,0 +1,1 @@
+//! The only door to GDAL: read, project, rasterize, write GeoTIFF and GeoPackage.

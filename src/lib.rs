@@ -1,0 +1,18 @@
+//! Historical maps with true relief: terrain from constraints, polities through time.
+//!
+//! Data flows one way: a region pack and border files become constraints and claims; constraints become elevation; claims
+//! become regions of an era; both become rasters, vectors and map sheets. `docs/design.md` has the picture.
+
+pub mod borders;
+pub mod error;
+pub mod gdal_io;
+pub mod grid;
+pub mod pack;
+pub mod raster;
+pub mod render;
+pub mod terrain;
+pub mod vector;
+pub mod water;
+pub mod year;
+
+pub use error::{Error, Result};

@@ -1,0 +1,3 @@
+//! The `histmap` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Terrain from constraints. No files, no GDAL, no clock.
