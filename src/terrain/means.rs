@@ -1,0 +1,239 @@
+//! Block means: the fine cells under one coarse cell average to its value.
+//!
+//! Sums are taken in fixed point, so their order cannot matter; the correction is a quadratic B-spline of the residuals
+//! with compact support, so a window sees the same as the whole.
+
+use super::placement::{Placement, Uv};
+use super::surface::CoarseSurface;
+use crate::grid::Window;
+use crate::raster::Raster;
+use rayon::prelude::*;
+
+/// Fixed-point steps in a metre.
+const STEPS_PER_M: f64 = 65_536.0;
+/// Taps each side of the centre of the inverse of (1, 4, 1)/6; the first one left out weighs 0.0024.
+const TAPS: i64 = 4;
+/// How many coarse cells away one correction depends on the ground.
+pub(super) const REACH_COARSE: usize = TAPS as usize + 3;
+
+/// Sum, count and weight of the fine cells of each coarse cell over a rectangle of the coarse raster.
+pub(super) struct Blocks {
+    col0: i64,
+    row0: i64,
+    cols: usize,
+    rows: usize,
+    sum: Vec<i64>,
+    weight: Vec<i64>,
+    count: Vec<u32>,
+}
+
+/// How well a result returns the coarse values it was built from.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct MeanAgreement {
+    /// Root mean square of (block mean - coarse value), metres.
+    pub rms_m: f64,
+    /// Its largest magnitude, metres.
+    pub worst_m: f64,
+    /// Blocks compared.
+    pub blocks: u64,
+}
+
+impl Blocks {
+    fn index(&self, p: Uv) -> Option<usize> {
+        let (c, r) = (p.u.floor() as i64 - self.col0, p.v.floor() as i64 - self.row0);
+        (c >= 0 && r >= 0 && c < self.cols as i64 && r < self.rows as i64).then(|| r as usize * self.cols + c as usize)
+    }
+
+    /// Gathers `z` over `window`; cells where `counts` is false are left out, `weight` is 0 to 1.
+    pub(super) fn gather(
+        z: &Raster<f32>,
+        window: Window,
+        placement: &Placement,
+        counts: &(dyn Fn(usize) -> bool + Sync),
+        weight: &(dyn Fn(usize) -> f32 + Sync),
+    ) -> Blocks {
+        let frame = coarse_frame(window, placement);
+        let empty = || Blocks {
+            col0: frame.col,
+            row0: frame.row,
+            cols: frame.cols,
+            rows: frame.rows,
+            sum: vec![0; frame.cols * frame.rows],
+            weight: vec![0; frame.cols * frame.rows],
+            count: vec![0; frame.cols * frame.rows],
+        };
+        let threads = rayon::current_num_threads();
+        let band = z.rows.div_ceil(threads).max(1);
+        z.values
+            .par_chunks(band * z.cols)
+            .enumerate()
+            .map(|(b, values)| {
+                let mut blocks = empty();
+                for (k, row) in values.chunks(z.cols).enumerate() {
+                    let r = b * band + k;
+                    for (c, &v) in row.iter().enumerate() {
+                        let at = r * z.cols + c;
+                        if !counts(at) {
+                            continue;
+                        }
+                        let p = placement.at(window.col + c as i64, window.row + r as i64, 0.5, 0.5);
+                        if let Some(i) = blocks.index(p) {
+                            blocks.sum[i] += (f64::from(v) * STEPS_PER_M).round() as i64;
+                            blocks.weight[i] += (weight(at) * 256.0) as i64;
+                            blocks.count[i] += 1;
+                        }
+                    }
+                }
+                blocks
+            })
+            .reduce(empty, |mut a, b| {
+                for i in 0..a.sum.len() {
+                    a.sum[i] += b.sum[i];
+                    a.weight[i] += b.weight[i];
+                    a.count[i] += b.count[i];
+                }
+                a
+            })
+    }
+
+    /// Mean of block `i`, metres.
+    fn mean(&self, i: usize) -> f64 {
+        self.sum[i] as f64 / STEPS_PER_M / f64::from(self.count[i])
+    }
+
+    fn target(&self, i: usize, surface: &CoarseSurface) -> f32 {
+        let (c, r) = (self.col0 + (i % self.cols) as i64, self.row0 + (i / self.cols) as i64);
+        surface.value_under(Uv { u: c as f64 + 0.5, v: r as f64 + 0.5 })
+    }
+
+    /// Coarse value minus block mean, scaled up where only part of the block may move; zero where either is unknown.
+    fn residuals(&self, surface: &CoarseSurface) -> Vec<f32> {
+        (0..self.sum.len())
+            .map(|i| {
+                let target = self.target(i, surface);
+                if self.count[i] == 0 || !target.is_finite() {
+                    return 0.0;
+                }
+                let share = (self.weight[i] as f64 / 256.0 / f64::from(self.count[i])).max(0.2);
+                ((f64::from(target) - self.mean(i)) / share) as f32
+            })
+            .collect()
+    }
+
+    /// Adds to `z` the spline that brings the block means to the coarse values, times each cell's weight.
+    pub(super) fn correct(
+        &self,
+        surface: &CoarseSurface,
+        z: &mut Raster<f32>,
+        window: Window,
+        placement: &Placement,
+        weight: &(dyn Fn(usize) -> f32 + Sync),
+    ) {
+        let coefficients = self.sharpen(&self.residuals(surface));
+        let cols = z.cols;
+        z.values.par_chunks_mut(cols).enumerate().for_each(|(r, row)| {
+            for (c, v) in row.iter_mut().enumerate() {
+                let w = weight(r * cols + c);
+                if w > 0.0 {
+                    let p = placement.at(window.col + c as i64, window.row + r as i64, 0.5, 0.5);
+                    *v += w * self.quadratic_at(&coefficients, p);
+                }
+            }
+        });
+    }
+
+    /// Spline coefficients whose block means are the residuals: a truncated inverse of (1, 4, 1)/6 along each axis.
+    fn sharpen(&self, residuals: &[f32]) -> Vec<f32> {
+        let pole = 3f64.sqrt() - 2.0;
+        let mut taps: Vec<f64> = (-TAPS..=TAPS).map(|k| pole.powi(k.abs() as i32)).collect();
+        let sum: f64 = taps.iter().sum();
+        taps.iter_mut().for_each(|t| *t /= sum);
+        let filter =
+            |from: &[f32], stride: usize, along: usize, position: &(dyn Fn(usize) -> usize + Sync)| -> Vec<f32> {
+                (0..from.len())
+                    .into_par_iter()
+                    .map(|i| {
+                        let at = position(i) as i64;
+                        let mut sum = 0.0;
+                        for (k, t) in taps.iter().enumerate() {
+                            let o = k as i64 - TAPS;
+                            if at + o >= 0 && at + o < along as i64 {
+                                sum += t * f64::from(from[(i as i64 + o * stride as i64) as usize]);
+                            }
+                        }
+                        sum as f32
+                    })
+                    .collect()
+            };
+        let rows = filter(residuals, 1, self.cols, &|i| i % self.cols);
+        filter(&rows, self.cols, self.rows, &|i| i / self.cols)
+    }
+
+    #[inline]
+    fn quadratic_at(&self, q: &[f32], p: Uv) -> f32 {
+        let (x, y) = (p.u - self.col0 as f64, p.v - self.row0 as f64);
+        let (i, j) = (x.floor(), y.floor());
+        let weights = |t: f64| {
+            let t = t as f32;
+            let s = 1.0 - t;
+            [0.5 * s * s, 0.5 + t * s, 0.5 * t * t]
+        };
+        let (wx, wy) = (weights(x - i), weights(y - j));
+        let (i, j) = (i as i64 - 1, j as i64 - 1);
+        if i < 0 || j < 0 || i + 3 > self.cols as i64 || j + 3 > self.rows as i64 {
+            return 0.0;
+        }
+        let mut sum = 0.0;
+        for (k, w) in wy.iter().enumerate() {
+            let at = (j as usize + k) * self.cols + i as usize;
+            sum += w * (wx[0] * q[at] + wx[1] * q[at + 1] + wx[2] * q[at + 2]);
+        }
+        sum
+    }
+
+    /// Agreement over the blocks for which `accept(block index among fine cells)` holds: those at least `min_count` cells
+    /// large and, when `free_only`, wholly of weight 1.
+    pub(super) fn agreement(&self, surface: &CoarseSurface, min_count: u32, free_only: bool) -> MeanAgreement {
+        let (mut sum2, mut worst, mut n) = (0.0, 0f64, 0u64);
+        for i in 0..self.sum.len() {
+            let target = f64::from(self.target(i, surface));
+            let free = self.weight[i] == 256 * i64::from(self.count[i]);
+            if self.count[i] < min_count.max(1) || !target.is_finite() || (free_only && !free) {
+                continue;
+            }
+            let d = (self.mean(i) - target).abs();
+            sum2 += d * d;
+            worst = worst.max(d);
+            n += 1;
+        }
+        MeanAgreement { rms_m: if n > 0 { (sum2 / n as f64).sqrt() } else { 0.0 }, worst_m: worst, blocks: n }
+    }
+}
+
+/// The rectangle of coarse cells under `window`, two cells wider on each side.
+fn coarse_frame(window: Window, placement: &Placement) -> Window {
+    let (mut u0, mut v0, mut u1, mut v1) = (f64::MAX, f64::MAX, f64::MIN, f64::MIN);
+    let mut see = |c: i64, r: i64| {
+        let p = placement.at(window.col + c, window.row + r, 0.5, 0.5);
+        u0 = u0.min(p.u);
+        u1 = u1.max(p.u);
+        v0 = v0.min(p.v);
+        v1 = v1.max(p.v);
+    };
+    // A smooth one-to-one map takes its extremes on the rim.
+    for c in 0..window.cols as i64 {
+        see(c, 0);
+        see(c, window.rows as i64 - 1);
+    }
+    for r in 0..window.rows as i64 {
+        see(0, r);
+        see(window.cols as i64 - 1, r);
+    }
+    let (c0, r0) = (u0.floor() as i64 - 2, v0.floor() as i64 - 2);
+    Window {
+        col: c0,
+        row: r0,
+        cols: (u1.floor() as i64 + 3 - c0) as usize,
+        rows: (v1.floor() as i64 + 3 - r0) as usize,
+    }
+}

@@ -1,0 +1,115 @@
+//! Where a fine cell lies in a coarse raster: continuous column u and row v, by bilinear interpolation between nodes that
+//! were projected exactly.
+
+use crate::grid::Window;
+use crate::raster::Raster;
+
+/// Position in a coarse raster, in its cells: the cell in column c and row r covers c ≤ u < c+1, r ≤ v < r+1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Uv {
+    /// Columns from the west edge.
+    pub u: f64,
+    /// Rows from the north edge.
+    pub v: f64,
+}
+
+/// The map from fine lattice positions to coarse ones over a window of the fine grid.
+///
+/// Nodes stand at lattice corners whose absolute column and row are multiples of `step`, so any two placements of one
+/// grid agree bit for bit where they overlap.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placement {
+    step: usize,
+    node_col0: i64,
+    node_row0: i64,
+    u: Raster<f64>,
+    v: Raster<f64>,
+}
+
+impl Placement {
+    /// Node spacing in fine cells for [`Placement::new`]: over 16 cells of 250 m the bilinear error is under 0.4 m.
+    pub const STEP: usize = 16;
+
+    /// A placement over `window` (absolute lattice cells), its nodes filled by `locate`: (absolute node columns, node rows)
+    /// in lattice cells from the CRS origin → u and v. Called once with all nodes, row after row.
+    ///
+    /// # Errors
+    /// Whatever `locate` returns.
+    pub fn new<E>(window: Window, locate: impl FnOnce(&[(i64, i64)]) -> Result<Vec<Uv>, E>) -> Result<Self, E> {
+        let step = Self::STEP as i64;
+        let (c0, r0) = (window.col.div_euclid(step), window.row.div_euclid(step));
+        let c1 = (window.col + window.cols as i64).div_euclid(step) + 1;
+        let r1 = (window.row + window.rows as i64).div_euclid(step) + 1;
+        let (cols, rows) = ((c1 - c0 + 1) as usize, (r1 - r0 + 1) as usize);
+        let nodes: Vec<_> = (r0..=r1).flat_map(|r| (c0..=c1).map(move |c| (c * step, r * step))).collect();
+        let uv = locate(&nodes)?;
+        assert_eq!(uv.len(), nodes.len(), "one position per node");
+        Ok(Placement {
+            step: Self::STEP,
+            node_col0: c0,
+            node_row0: r0,
+            u: Raster::from_values(cols, rows, uv.iter().map(|p| p.u).collect()),
+            v: Raster::from_values(cols, rows, uv.iter().map(|p| p.v).collect()),
+        })
+    }
+
+    /// The position of the lattice point (`col` + `dx`, `row` + `dy`), absolute lattice cells, dx and dy in 0..1; a cell's
+    /// centre is at (0.5, 0.5).
+    #[inline]
+    pub fn at(&self, col: i64, row: i64, dx: f64, dy: f64) -> Uv {
+        let step = self.step as i64;
+        let inv = 1.0 / self.step as f64;
+        let (nc, nr) = (col.div_euclid(step), row.div_euclid(step));
+        let fx = (col.rem_euclid(step) as f64 + dx) * inv;
+        let fy = (row.rem_euclid(step) as f64 + dy) * inv;
+        let c = (nc - self.node_col0).clamp(0, self.u.cols as i64 - 2) as usize;
+        let r = (nr - self.node_row0).clamp(0, self.u.rows as i64 - 2) as usize;
+        let lerp = |a: &Raster<f64>| {
+            let (p, q) = (a.at(c, r), a.at(c + 1, r));
+            let (s, t) = (a.at(c, r + 1), a.at(c + 1, r + 1));
+            let top = p + (q - p) * fx;
+            let bottom = s + (t - s) * fx;
+            top + (bottom - top) * fy
+        };
+        Uv { u: lerp(&self.u), v: lerp(&self.v) }
+    }
+
+    /// The positions along one row of points (col0 + k + dx, row + dy), k < out.len().
+    pub fn row_into(&self, col0: i64, row: i64, dx: f64, dy: f64, out: &mut [Uv]) {
+        for (k, o) in out.iter_mut().enumerate() {
+            *o = self.at(col0 + k as i64, row, dx, dy);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn affine(nodes: &[(i64, i64)]) -> Result<Vec<Uv>, ()> {
+        Ok(nodes.iter().map(|&(c, r)| Uv { u: c as f64 / 4.0 + 10.0, v: r as f64 / 4.0 + 20.0 }).collect())
+    }
+
+    #[test]
+    fn an_affine_map_is_reproduced_at_cell_centres() {
+        let w = Window { col: -37, row: 5, cols: 50, rows: 20 };
+        let p = Placement::new(w, affine).unwrap();
+        let q = p.at(-37, 24, 0.5, 0.5);
+        assert_eq!((q.u, q.v), (-36.5 / 4.0 + 10.0, 24.5 / 4.0 + 20.0));
+    }
+
+    #[test]
+    fn overlapping_placements_agree_bit_for_bit() {
+        let curved = |nodes: &[(i64, i64)]| -> Result<Vec<Uv>, ()> {
+            Ok(nodes
+                .iter()
+                .map(|&(c, r)| Uv { u: (c as f64).sin() * 7.0 + c as f64, v: (r as f64 * 0.1).cos() + r as f64 })
+                .collect())
+        };
+        let a = Placement::new(Window { col: 0, row: 0, cols: 100, rows: 100 }, curved).unwrap();
+        let b = Placement::new(Window { col: 33, row: 41, cols: 9, rows: 13 }, curved).unwrap();
+        for (c, r) in [(33, 41), (41, 53), (35, 48)] {
+            assert_eq!(a.at(c, r, 0.5, 0.5), b.at(c, r, 0.5, 0.5));
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! River courses on the fine grid: which cells they cross, how high the water stands there, and the valley beside it.
+
+use crate::grid::Window;
+use crate::raster::Raster;
+
+/// A point of a river's course.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CoursePoint {
+    /// Absolute lattice columns east of the CRS origin.
+    pub x_cells: f64,
+    /// Absolute lattice rows south of the CRS origin.
+    pub y_cells: f64,
+    /// Height of the bed, metres; never rises downstream.
+    pub z_m: f64,
+}
+
+/// A river from source to mouth, its height falling all the way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RiverCourse {
+    /// Points, source first.
+    pub points: Vec<CoursePoint>,
+    /// 1 (greatest) to 5: greater rivers win where courses share a cell.
+    pub rank: u8,
+}
+
+/// Nearest river by cell, out to the half-width of the valleys.
+pub(super) struct Valleys {
+    /// Squared distance in cells to the nearest river cell; infinite beyond the reach.
+    pub(super) distance2: Raster<f32>,
+    /// Bed height of that river cell, metres.
+    pub(super) bed_m: Raster<f32>,
+    /// Whether the cell itself carries a river.
+    pub(super) reach_cells: f32,
+}
+
+impl Valleys {
+    /// Rasterizes `courses` over `window` (absolute lattice cells).
+    pub(super) fn new(courses: &[RiverCourse], window: Window, reach_cells: f32) -> Self {
+        let mut distance2 = Raster::filled(window.cols, window.rows, f32::INFINITY);
+        let mut bed_m = Raster::filled(window.cols, window.rows, f32::NAN);
+        let reach = reach_cells.ceil() as i64;
+        for course in courses {
+            for pair in course.points.windows(2) {
+                for (col, row, z) in cells_crossed(pair[0], pair[1], window.grown(reach as usize)) {
+                    splat(&mut distance2, &mut bed_m, window, (col, row, z), reach);
+                }
+            }
+        }
+        Valleys { distance2, bed_m, reach_cells }
+    }
+
+    /// How much of the ground's own height a cell keeps: 0 on a river, 1 from the valley's rim outward.
+    #[inline]
+    pub(super) fn freedom(&self, index: usize) -> f32 {
+        let d2 = self.distance2.values[index];
+        if d2 >= self.reach_cells * self.reach_cells {
+            return 1.0;
+        }
+        let t = d2.sqrt() / self.reach_cells;
+        t * t * (3.0 - 2.0 * t)
+    }
+}
+
+fn splat(distance2: &mut Raster<f32>, bed: &mut Raster<f32>, window: Window, cell: (i64, i64, f32), reach: i64) {
+    let (col, row, z) = cell;
+    let (w, h) = (window.cols as i64, window.rows as i64);
+    let (c, r) = (col - window.col, row - window.row);
+    for y in (r - reach).max(0)..=(r + reach).min(h - 1) {
+        for x in (c - reach).max(0)..=(c + reach).min(w - 1) {
+            let d2 = ((x - c) * (x - c) + (y - r) * (y - r)) as f32;
+            let at = y as usize * window.cols + x as usize;
+            let (old, old_z) = (distance2.values[at], bed.values[at]);
+            // The lower bed wins a tie, so that the order of rivers cannot matter.
+            if d2 < old || (d2 == old && z < old_z) {
+                distance2.values[at] = d2;
+                bed.values[at] = z;
+            }
+        }
+    }
+}
+
+/// The cells that the segment from `a` to `b` crosses inside `window`, with the height at the middle of each crossing
+/// (grid traversal after Amanatides and Woo 1987).
+pub(super) fn cells_crossed(a: CoursePoint, b: CoursePoint, window: Window) -> Vec<(i64, i64, f32)> {
+    let (dx, dy) = (b.x_cells - a.x_cells, b.y_cells - a.y_cells);
+    let mut cuts = vec![0.0, 1.0];
+    let mut add = |from: f64, d: f64| {
+        if d == 0.0 {
+            return;
+        }
+        let (lo, hi) = (from.min(from + d), from.max(from + d));
+        let mut k = lo.floor() + 1.0;
+        while k < hi {
+            cuts.push((k - from) / d);
+            k += 1.0;
+        }
+    };
+    add(a.x_cells, dx);
+    add(a.y_cells, dy);
+    cuts.sort_by(f64::total_cmp);
+    cuts.windows(2)
+        .filter(|p| p[1] > p[0])
+        .filter_map(|p| {
+            let t = 0.5 * (p[0] + p[1]);
+            let (col, row) = ((a.x_cells + t * dx).floor() as i64, (a.y_cells + t * dy).floor() as i64);
+            let z = (a.z_m + t * (b.z_m - a.z_m)) as f32;
+            window.contains(crate::grid::Cell { col, row }).then_some((col, row, z))
+        })
+        .collect()
+}
+
+/// The highest profile that never rises downstream and lies nearest to `heights` in the least-squares sense (pool adjacent
+/// violators; Ayer et al. 1955), not below `mouth_m`, then tilted to fall by at least `fall_m` a step.
+pub fn falling_profile(heights: &[f64], mouth_m: f64, fall_m: f64) -> Vec<f64> {
+    let mut pools: Vec<(f64, usize)> = Vec::new();
+    for &h in heights {
+        pools.push((h, 1));
+        while pools.len() > 1 && pools[pools.len() - 2].0 < pools[pools.len() - 1].0 {
+            let (b, n) = pools.pop().unwrap_or((0.0, 0));
+            if let Some(last) = pools.last_mut() {
+                last.0 = (last.0 * last.1 as f64 + b * n as f64) / (last.1 + n) as f64;
+                last.1 += n;
+            }
+        }
+    }
+    let n = heights.len();
+    let mut out: Vec<f64> = pools.iter().flat_map(|&(h, k)| std::iter::repeat_n(h, k)).collect();
+    for (k, z) in out.iter_mut().enumerate() {
+        *z = z.max(mouth_m) + fall_m * (n - 1 - k) as f64;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(x: f64, y: f64, z: f64) -> CoursePoint {
+        CoursePoint { x_cells: x, y_cells: y, z_m: z }
+    }
+
+    #[test]
+    fn a_segment_crosses_each_cell_once_and_falls() {
+        let w = Window { col: 0, row: 0, cols: 10, rows: 10 };
+        let cells = cells_crossed(point(0.5, 0.5, 10.0), point(3.5, 1.5, 0.0), w);
+        assert_eq!(cells.first().map(|c| (c.0, c.1)), Some((0, 0)));
+        assert_eq!(cells.last().map(|c| (c.0, c.1)), Some((3, 1)));
+        for p in cells.windows(2) {
+            assert_eq!((p[1].0 - p[0].0).abs() + (p[1].1 - p[0].1).abs(), 1);
+            assert!(p[1].2 < p[0].2);
+        }
+    }
+
+    #[test]
+    fn profiles_never_rise_and_end_at_the_mouth_or_above() {
+        let p = falling_profile(&[10.0, 12.0, 8.0, 9.0, -5.0], 0.0, 0.01);
+        assert!(p.windows(2).all(|q| q[1] < q[0]), "{p:?}");
+        assert_eq!(p[4], 0.0);
+        assert!((p[0] - 11.04).abs() < 1e-9);
+    }
+}

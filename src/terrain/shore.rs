@@ -1,0 +1,136 @@
+//! Water bodies on the fine grid: how far a cell is from a shore, and what that allows it to be.
+
+use crate::raster::Raster;
+
+/// Distance between neighbours in the chamfer metric, in fifths of a cell.
+const STRAIGHT: u32 = 5;
+const DIAGONAL: u32 = 7;
+
+/// For every cell the nearest cell of the other kind (water for land, land for water), out to a fixed distance.
+pub(super) struct ShoreDistance {
+    /// Chamfer distance (fifths of a cell) in the high half, water body index in the low half; `FAR` beyond the reach.
+    packed: Raster<u32>,
+    reach_cells: u32,
+}
+
+const FAR: u32 = u32::MAX;
+
+impl ShoreDistance {
+    /// Distances out to `reach_cells` (at most 5000) over a raster of body indices (0 = land).
+    pub(super) fn new(bodies: &Raster<u16>, reach_cells: u32) -> Self {
+        let (w, h) = (bodies.cols, bodies.rows);
+        let limit = reach_cells * STRAIGHT;
+        let mut packed = Raster::filled(w, h, FAR);
+        // Seeds: cells with a neighbour of the other kind. A land cell learns the lowest body index beside it; a water cell
+        // keeps its own.
+        for r in 0..h {
+            for c in 0..w {
+                let own = bodies.at(c, r);
+                let mut best = FAR;
+                for (dc, dr, cost) in NEIGHBOURS {
+                    let (x, y) = (c as i64 + dc, r as i64 + dr);
+                    if x < 0 || y < 0 || x >= w as i64 || y >= h as i64 {
+                        continue;
+                    }
+                    let other = bodies.at(x as usize, y as usize);
+                    if (own == 0) != (other == 0) {
+                        best = best.min(cost << 16 | u32::from(own.max(other)));
+                    }
+                }
+                packed.set(c, r, best);
+            }
+        }
+        let relax = |packed: &mut Raster<u32>, c: usize, r: usize, steps: &[(i64, i64, u32)]| {
+            let own = bodies.at(c, r);
+            let mut best = packed.at(c, r);
+            for &(dc, dr, cost) in steps {
+                let (x, y) = (c as i64 + dc, r as i64 + dr);
+                if x < 0 || y < 0 || x >= w as i64 || y >= h as i64 {
+                    continue;
+                }
+                let p = packed.at(x as usize, y as usize);
+                if p == FAR || (bodies.at(x as usize, y as usize) == 0) != (own == 0) {
+                    continue;
+                }
+                let d = (p >> 16) + cost;
+                if d <= limit {
+                    best = best.min(d << 16 | p & 0xFFFF);
+                }
+            }
+            packed.set(c, r, best);
+        };
+        for r in 0..h {
+            for c in 0..w {
+                relax(&mut packed, c, r, &NEIGHBOURS[..4]);
+            }
+            for c in (0..w).rev() {
+                relax(&mut packed, c, r, &NEIGHBOURS[4..5]);
+            }
+        }
+        for r in (0..h).rev() {
+            for c in (0..w).rev() {
+                relax(&mut packed, c, r, &NEIGHBOURS[4..]);
+            }
+            for c in 0..w {
+                relax(&mut packed, c, r, &NEIGHBOURS[3..4]);
+            }
+        }
+        ShoreDistance { packed, reach_cells }
+    }
+
+    /// Distance in cells to the nearest cell of the other kind and the body index concerned; `None` beyond the reach.
+    #[inline]
+    pub(super) fn at(&self, index: usize) -> Option<(f32, u16)> {
+        let p = self.packed.values[index];
+        (p != FAR).then(|| ((p >> 16) as f32 / STRAIGHT as f32, (p & 0xFFFF) as u16))
+    }
+
+    /// The reach, cells.
+    pub(super) fn reach_cells(&self) -> u32 {
+        self.reach_cells
+    }
+}
+
+/// Forward half (north row, then west), then backward half (east, then south row).
+const NEIGHBOURS: [(i64, i64, u32); 8] = [
+    (-1, -1, DIAGONAL),
+    (0, -1, STRAIGHT),
+    (1, -1, DIAGONAL),
+    (-1, 0, STRAIGHT),
+    (1, 0, STRAIGHT),
+    (-1, 1, DIAGONAL),
+    (0, 1, STRAIGHT),
+    (1, 1, DIAGONAL),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distance_counts_cells_from_the_shore_on_both_sides() {
+        let mut bodies = Raster::filled(9, 3, 0u16);
+        for r in 0..3 {
+            for c in 5..9 {
+                bodies.set(c, r, 2);
+            }
+        }
+        let d = ShoreDistance::new(&bodies, 3);
+        let row: Vec<_> = (0..9).map(|c| d.at(9 + c)).collect();
+        assert_eq!(row[4], Some((1.0, 2)));
+        assert_eq!(row[2], Some((3.0, 2)));
+        assert_eq!(row[1], None);
+        assert_eq!(row[5], Some((1.0, 2)));
+        assert_eq!(row[7], Some((3.0, 2)));
+        assert_eq!(row[8], None);
+    }
+
+    #[test]
+    fn nearest_of_two_bodies_wins_and_a_tie_goes_to_the_lower_index() {
+        let bodies = Raster::from_values(7, 1, vec![3, 0, 0, 0, 0, 0, 1]);
+        let d = ShoreDistance::new(&bodies, 10);
+        assert_eq!(d.at(2), Some((2.0, 3)));
+        assert_eq!(d.at(3), Some((3.0, 1)));
+        assert_eq!(d.at(4), Some((2.0, 1)));
+    }
+}
