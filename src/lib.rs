@@ -4,6 +4,7 @@
 //! become regions of an era; both become rasters, vectors and map sheets. `docs/design.md` has the picture.
 
 pub mod borders;
+pub mod constraint;
 pub mod error;
 pub mod gdal_io;
 pub mod grid;

@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_segment_crosses_each_cell_once_and_falls() {
         let w = Window { col: 0, row: 0, cols: 10, rows: 10 };
-        let cells = cells_crossed(point(0.5, 0.5, 10.0), point(3.5, 1.5, 0.0), w);
+        let cells = cells_crossed(point(0.5, 0.5, 10.0), point(3.5, 1.6, 0.0), w);
         assert_eq!(cells.first().map(|c| (c.0, c.1)), Some((0, 0)));
         assert_eq!(cells.last().map(|c| (c.0, c.1)), Some((3, 1)));
         for p in cells.windows(2) {

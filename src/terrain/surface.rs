@@ -119,12 +119,23 @@ fn recursive_filter(s: &mut [f64], z: f64) {
         return;
     }
     let gain = (1.0 - z) * (1.0 - 1.0 / z);
-    let horizon = n.min((1e-12f64.ln() / z.abs().ln()).ceil() as usize + 1);
-    let mut first = 0.0;
-    let mut zk = 1.0;
-    for &v in &s[..horizon] {
-        first += zk * v;
-        zk *= z;
+    // Causal start: the mirrored signal summed exactly where it is short, else to double precision.
+    let horizon = (1e-17f64.ln() / z.abs().ln()).ceil() as usize + 1;
+    let mut first;
+    if horizon < n {
+        first = 0.0;
+        let mut zk = 1.0;
+        for &v in &s[..horizon] {
+            first += zk * v;
+            zk *= z;
+        }
+    } else {
+        let period = 2 * n as i32 - 2;
+        first = s[0] + z.powi(n as i32 - 1) * s[n - 1];
+        for (k, &v) in s.iter().enumerate().take(n - 1).skip(1) {
+            first += (z.powi(k as i32) + z.powi(period - k as i32)) * v;
+        }
+        first /= 1.0 - z.powi(period);
     }
     s[0] = first * gain;
     for k in 1..n {
