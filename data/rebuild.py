@@ -209,7 +209,8 @@ def write_geojson(path: Path, name: str, features):
         lines.append(json.dumps(body, ensure_ascii=False, separators=(",", ":")))
     head = json.dumps(name)
     path.write_text(
-        '{"type":"FeatureCollection","name":' + head + ',"features":[\n' + ",\n".join(lines) + "\n]}\n", encoding="utf-8"
+        '{"type":"FeatureCollection","name":' + head + ',"features":[\n' + ",\n".join(lines) + "\n]}\n",
+        encoding="utf-8",
     )
 
 
@@ -259,7 +260,17 @@ def write_tiff(path: Path, data, transform, nodata, predictor, description, tags
 
 # The Sea of Azov lies north of this line: along the Kerch peninsula, from Cape Takil to Cape Panagia, along Taman.
 AZOV = Polygon(
-    [(34, 45.2), (36.3, 45.2), (36.45, 45.10), (36.63, 45.13), (36.9, 45.16), (37.6, 45.16), (40.5, 45.5), (40.5, 48), (34, 48)]
+    [
+        (34, 45.2),
+        (36.3, 45.2),
+        (36.45, 45.10),
+        (36.63, 45.13),
+        (36.9, 45.16),
+        (37.6, 45.16),
+        (40.5, 45.5),
+        (40.5, 48),
+        (34, 48),
+    ]
 )
 
 
@@ -300,7 +311,9 @@ def flat_patch(globe, lon, lat):
     sizes = {k: (labels == k).sum() for k in candidates if k}
     patch = labels == max(sizes, key=sizes.get)
     patch = ndimage.binary_fill_holes(ndimage.binary_opening(patch, np.ones((2, 2))))
-    cells = max((shape(s) for s, v in shapes(patch.astype("uint8"), patch, transform=TRANSFORM) if v), key=lambda s: s.area)
+    cells = max(
+        (shape(s) for s, v in shapes(patch.astype("uint8"), patch, transform=TRANSFORM) if v), key=lambda s: s.area
+    )
     return cells.buffer(0.006).buffer(-0.012).buffer(0.006).simplify(0.0012)
 
 
@@ -330,6 +343,7 @@ def lake_features(lakes):
         properties["source"] = lake["source"]
         properties["note"] = lake.get("note")
         yield properties, lake["geometry"]
+
 
 # --------------------------------------------------------------------------------------------------------------------
 # Land
@@ -364,7 +378,9 @@ def lowland_guide(nodes, seas):
         land[inside], level[inside] = False, metres
     caspian_side = lon > 44
     floor = np.where(caspian_side, CASPIAN_M + SHORE_STEP_M, SHORE_STEP_M)
-    z = np.where(land, np.where(shapely.contains_xy(BELOW_SHORE, lon, lat), z, np.maximum(z, floor)), level + SHORE_STEP_M)
+    z = np.where(
+        land, np.where(shapely.contains_xy(BELOW_SHORE, lon, lat), z, np.maximum(z, floor)), level + SHORE_STEP_M
+    )
     return nodes.at(np.minimum(z, 200.0), LON, LAT, order=3)  # capped: a spline that saw mountains would overshoot
 
 
@@ -394,7 +410,8 @@ def level_sheets(globe, nodes):
             row, col = np.meshgrid(top + 12 * steps, left + 12 * steps, indexing="ij")
             lat, lon = NORTH - row / PER_DEG, WEST + col / PER_DEG
             truth = nodes.z[
-                np.round((lat - nodes.lat[0]) / Nodes.STEP).astype(int), np.round((lon - nodes.lon[0]) / Nodes.STEP).astype(int)
+                np.round((lat - nodes.lat[0]) / Nodes.STEP).astype(int),
+                np.round((lon - nodes.lon[0]) / Nodes.STEP).astype(int),
             ]
             ours = block[row - 2, col - 2]
             weight = 1 / (5.0 + relief[row, col]) ** 2 * (ours > 0)
@@ -570,29 +587,38 @@ def store_land(z, path):
     )
     write_tiff(path, data, TRANSFORM, NODATA, 3, "elevation of the land surface", tags)
 
+
 # --------------------------------------------------------------------------------------------------------------------
 # Sea-floor
 # --------------------------------------------------------------------------------------------------------------------
 
 LEAST_DEPTH_M = 1.0  # at a node in the sea
+DEEPEST_AZOV_M = 14.5  # ETOPO1 has a pit of 27 m off the mouth of the Don
 FLOOR_MARGIN = 4  # values go on this many nodes inland
 
 
 def build_seafloor(nodes, seas):
-    """Elevation of the sea-floor at the ETOPO1 nodes, always below the water of its sea; NaN away from the seas."""
+    """Elevation of the sea-floor at the ETOPO1 nodes, always below the water of its sea; NaN away from the seas.
+
+    Nodes that ETOPO1 holds for dry though they lie in a sea are filled like those inland of the shore: with the depth
+    around them, shrinking with the distance to it.
+    """
     lon, lat = np.meshgrid(nodes.lon, nodes.lat)
     depth, level, sea = np.zeros(lon.shape), np.zeros(lon.shape), np.zeros(lon.shape, bool)
     for name, (_, metres) in SEAS.items():
         inside = shapely.contains_xy(seas[name], lon, lat)
-        depth[inside] = np.maximum(metres - nodes.z, LEAST_DEPTH_M)[inside]
+        deepest = DEEPEST_AZOV_M if name == "Sea of Azov" else np.inf
+        depth[inside] = np.minimum(metres - nodes.z, deepest)[inside]
         level[inside], sea = metres, sea | inside
-    distance, (row, col) = ndimage.distance_transform_edt(~sea, return_indices=True)
+    inland, (row, col) = ndimage.distance_transform_edt(~sea, return_indices=True)
     level = level[row, col]
-    share = ndimage.gaussian_filter(sea.astype(float), 1.2)
-    mean = ndimage.gaussian_filter(np.where(sea, depth, 0.0), 1.2) / np.maximum(share, 1e-6)
-    inland = np.where(share > 1e-4, mean, depth[row, col]) * np.exp(-distance / 1.5)
-    depth = np.where(sea, depth, np.maximum(inland, 0.5 * LEAST_DEPTH_M))
-    return np.where(distance <= FLOOR_MARGIN, level - depth, np.nan)
+    known = sea & (depth >= LEAST_DEPTH_M)
+    distance, (row, col) = ndimage.distance_transform_edt(~known, return_indices=True)
+    share = ndimage.gaussian_filter(known.astype(float), 1.2)
+    mean = ndimage.gaussian_filter(np.where(known, depth, 0.0), 1.2) / np.maximum(share, 1e-6)
+    spread = np.where(share > 1e-4, mean, depth[row, col]) * np.exp(-distance / 0.7)
+    depth = np.where(known, depth, np.maximum(spread, np.where(sea, 1.0, 0.5) * LEAST_DEPTH_M))
+    return np.where(inland <= FLOOR_MARGIN, level - depth, np.nan)
 
 
 def store_seafloor(floor, nodes, path):
