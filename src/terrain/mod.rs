@@ -48,6 +48,23 @@ impl Default for RefineOptions {
     }
 }
 
+/// How large coarse cells are against fine ones.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CoarsePlace {
+    /// Mean of a coarse cell's width and height, metres.
+    pub coarse_cell_m: f64,
+    /// The larger of the two in fine cells, rounded up with 2 % to spare for the projection's scale.
+    pub span_cells: usize,
+}
+
+impl CoarsePlace {
+    /// From a coarse cell's width and height and the fine cell size, all in metres.
+    pub fn of(coarse_m: &(f64, f64), cell_m: f64) -> CoarsePlace {
+        let span = (1.02 * coarse_m.0.max(coarse_m.1) / cell_m).ceil().max(1.0);
+        CoarsePlace { coarse_cell_m: 0.5 * (coarse_m.0 + coarse_m.1), span_cells: span as usize }
+    }
+}
+
 /// A coarse raster with its place under the fine lattice.
 #[derive(Debug, Clone)]
 pub struct PlacedSurface {

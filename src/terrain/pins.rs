@@ -59,8 +59,22 @@ pub(super) fn raise(
 
 /// Sets each pin's cell, and keeps every cell near a summit below it.
 pub(super) fn set(z: &mut Raster<f32>, window: Window, pins: &[Pin], reach_cells: f32) {
-    for pin in pins.iter().filter(|p| p.summit) {
+    let summits: Vec<&Pin> = pins.iter().filter(|p| p.summit).collect();
+    for pin in &summits {
+        // Where two summits stand close, each rules the cells nearer to it.
+        let rivals: Vec<Cell> = summits
+            .iter()
+            .filter(|o| o.cell != pin.cell && squared(o.cell, pin.cell) <= 4.0 * reach_cells * reach_cells)
+            .map(|o| o.cell)
+            .collect();
         for (index, distance) in disc(z, window, pin.cell, reach_cells) {
+            let here = Cell {
+                col: window.col + (index % z.cols) as i64,
+                row: window.row + (index / z.cols) as i64,
+            };
+            if rivals.iter().any(|&o| squared(o, here) < squared(pin.cell, here)) {
+                continue;
+            }
             let ceiling = pin.z_m - 0.5 - 2.0 * distance;
             if z.values[index] > ceiling {
                 z.values[index] = ceiling;
@@ -73,6 +87,10 @@ pub(super) fn set(z: &mut Raster<f32>, window: Window, pins: &[Pin], reach_cells
             z.set(c as usize, r as usize, pin.z_m);
         }
     }
+}
+
+fn squared(a: Cell, b: Cell) -> f32 {
+    ((a.col - b.col) * (a.col - b.col) + (a.row - b.row) * (a.row - b.row)) as f32
 }
 
 /// How freely block means may move each cell: 0 at a pin, 1 from its reach outward.
