@@ -136,6 +136,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Exit code of the command: 2 where the command line asks for something impossible, 1 where the work failed.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::Argument { .. } | Error::GeographicCrs { .. } => 2,
+            _ => 1,
+        }
+    }
+
     /// A [`Error::Read`] for `path`.
     pub fn read(path: impl AsRef<Path>, cause: impl ToString) -> Self {
         Error::Read { path: path.as_ref().to_path_buf(), cause: cause.to_string() }

@@ -1,3 +1,10 @@
-//! The `histmap` command.
+//! The `histmap` command: parse, run, print the cause once, exit.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match histmap::cli::run(std::env::args_os()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,128 @@
+//! `histmap build`.
+
+use super::{PackArgs, terminal};
+use crate::error::{Error, Result};
+use crate::grid::LonLatBox;
+use crate::pipeline::{self, BuildRequest, BuildSummary};
+use crate::resources::human_bytes;
+use std::path::PathBuf;
+
+/// Arguments of `histmap build`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Region pack; `histmap regions` lists them
+    #[arg(long, value_name = "NAME")]
+    region: String,
+    /// Year or span of years: 1200, 300bc, -300, "300 BCE", 1200/1210 (there is no year 0)
+    #[arg(long, value_name = "YEAR", allow_hyphen_values = true)]
+    era: String,
+    /// Cell size in metres [default: the pack's, 250 for the Caucasus]
+    #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
+    resolution: Option<f64>,
+    /// Projected working CRS [default: the pack's]
+    #[arg(long, value_name = "CRS")]
+    crs: Option<String>,
+    /// Part of the region: west,south,east,north in degrees
+    #[arg(long, value_name = "W,S,E,N", allow_hyphen_values = true)]
+    bbox: Option<String>,
+    /// Seed of the relief's detail
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Output folder [default: out/REGION-YEAR]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Replace the output folder if it exists
+    #[arg(long)]
+    overwrite: bool,
+    /// Worker threads [default: one per core]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Elevation model to use instead of the shipped one (any raster that GDAL reads)
+    #[arg(long, value_name = "FILE")]
+    dem: Option<PathBuf>,
+    /// CRS of --dem where the file has none
+    #[arg(long, value_name = "CRS")]
+    dem_crs: Option<String>,
+    /// Border files whose claims are added; a claim replaces the pack's claims of the same polity; may be repeated
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    borders: Vec<PathBuf>,
+    /// CRS of border files that have none
+    #[arg(long, value_name = "CRS")]
+    src_crs: Option<String>,
+    #[command(flatten)]
+    packs: PackArgs,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+    /// Print a machine-readable summary on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: Args, command_line: &str) -> Result<()> {
+    let request = BuildRequest {
+        region: args.region,
+        era: args.era.parse()?,
+        era_given: args.era,
+        resolution_m: args.resolution,
+        crs: args.crs,
+        bbox: args.bbox.as_deref().map(parse_bbox).transpose()?,
+        seed: args.seed,
+        out: args.out,
+        overwrite: args.overwrite,
+        threads: args.threads,
+        dem: args.dem,
+        dem_crs: args.dem_crs,
+        borders: args.borders,
+        borders_crs: args.src_crs,
+        maps: args.packs.maps,
+        command_line: command_line.to_string(),
+    };
+    let mut progress = terminal::Terminal::new(args.quiet || args.json);
+    let summary = pipeline::build(&request, &mut progress)?;
+    drop(progress);
+    if args.json {
+        let text = serde_json::to_string_pretty(&summary).map_err(|e| Error::write("standard output", e))?;
+        return terminal::print(&format!("{text}\n"));
+    }
+    if args.quiet {
+        return Ok(());
+    }
+    terminal::print(&table(&summary))
+}
+
+/// Reads "W,S,E,N".
+fn parse_bbox(text: &str) -> Result<LonLatBox> {
+    let numbers: Vec<f64> = text.split(',').filter_map(|p| p.trim().parse().ok()).collect();
+    match (numbers.as_slice(), text.split(',').count()) {
+        (&[west, south, east, north], 4) => LonLatBox::new(west, south, east, north),
+        _ => Err(Error::argument("--bbox", text, "give four numbers in degrees: west,south,east,north")),
+    }
+}
+
+fn table(summary: &BuildSummary) -> String {
+    let mut out = format!(
+        "{}: {} in {}, {} polities, {} x {} cells of {} m, {}\n",
+        summary.out, summary.region_title, summary.era, summary.polities, summary.cols, summary.rows, summary.resolution_m, summary.crs
+    );
+    let width = summary.files.iter().map(|f| f.path.len()).max().unwrap_or(0);
+    for f in &summary.files {
+        out += &format!("  {:width$}  {:>10}\n", f.path, human_bytes(f.bytes));
+    }
+    let stages: Vec<String> = summary.seconds.iter().map(|s| format!("{} {:.1}", s.stage, s.seconds)).collect();
+    out += &format!("{:.1} s ({})\n", summary.total_seconds, stages.join(", "));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_are_four_numbers() {
+        assert!(parse_bbox("43,41,45,42.5").is_ok());
+        for bad in ["", "43,41,45", "43,41,45,x", "43,41,45,42,1", "43;41;45;42"] {
+            assert!(parse_bbox(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The command line: arguments to resolved requests, requests to work, results to the terminal. One file per subcommand.
+
+mod build;
+mod check;
+mod eras;
+mod regions;
+mod terminal;
+mod verify;
+
+use crate::error::Error;
+use clap::{CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Historical maps with true relief.
+#[derive(Debug, Parser)]
+#[command(name = "histmap", version, about, long_about = None, propagate_version = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Build the map of a region in a year: relief, regions, GeoPackage, map sheet
+    Build(build::Args),
+    /// List the regions that can be built
+    Regions(regions::Args),
+    /// Show who is on the map of a region, and in which years
+    Eras(eras::Args),
+    /// Check a region pack and report every problem at once
+    Check(check::Args),
+    /// Compare the files of a build with its manifest
+    Verify(verify::Args),
+    /// Print a completion script for a shell
+    Completions {
+        /// bash, elvish, fish, powershell or zsh
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Where region packs are found; the same for every subcommand.
+#[derive(Debug, Clone, clap::Args)]
+struct PackArgs {
+    /// Folder of region packs of your own (each a folder with a region.toml); may be repeated
+    #[arg(long = "maps", value_name = "DIR")]
+    maps: Vec<PathBuf>,
+}
+
+/// Why a run ended without success.
+#[derive(Debug)]
+pub enum Failure {
+    /// The arguments cannot be parsed, or help was asked for: clap has the words.
+    Usage(Box<clap::Error>),
+    /// The work failed.
+    Work(Box<Error>),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Work(Box::new(error))
+    }
+}
+
+impl Failure {
+    /// Prints the cause once and gives the exit code: 0 for help, 1 when the work failed, 2 for wrong usage.
+    pub fn report(self) -> ExitCode {
+        match self {
+            Failure::Usage(error) => {
+                // A closed pipe is no reason to fail loudly.
+                let _ = error.print();
+                ExitCode::from(error.exit_code() as u8)
+            }
+            Failure::Work(error) => {
+                let _ = writeln!(std::io::stderr(), "histmap: {error}");
+                ExitCode::from(error.exit_code())
+            }
+        }
+    }
+}
+
+/// Runs the command line `args` (the program's name first).
+///
+/// # Errors
+/// [`Failure`] with what to print and the exit code.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let line = args.iter().map(|a| shown(&a.to_string_lossy())).collect::<Vec<_>>().join(" ");
+    let cli = Cli::try_parse_from(&args).map_err(|e| Failure::Usage(Box::new(e)))?;
+    match cli.command {
+        Command::Build(a) => build::run(a, &line)?,
+        Command::Regions(a) => regions::run(&a)?,
+        Command::Eras(a) => eras::run(&a)?,
+        Command::Check(a) => check::run(&a)?,
+        Command::Verify(a) => verify::run(&a)?,
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "histmap", &mut script);
+            terminal::print(&String::from_utf8_lossy(&script))?;
+        }
+    }
+    Ok(())
+}
+
+/// An argument as it would be typed: quoted where it holds spaces.
+fn shown(arg: &str) -> String {
+    if arg.is_empty() || arg.contains(|c: char| c.is_whitespace() || "\"'$`\\".contains(c)) {
+        format!("'{}'", arg.replace('\'', "'\\''"))
+    } else {
+        arg.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_argument_definitions_hold_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn arguments_are_shown_as_typed() {
+        assert_eq!(shown("--era"), "--era");
+        assert_eq!(shown("a b"), "'a b'");
+    }
+}

@@ -1,0 +1,647 @@
+//! The stages of a build in order, with their timing: request → plan → ground → constraints → relief and regions → files.
+//!
+//! Everything is checked before the first cell is computed, and everything is written into a folder beside the output that
+//! takes its name only when it is complete.
+
+use crate::borders::Claim;
+use crate::constraint::{self, LaidRiver, RiverOnCoarse, RiverOptions};
+use crate::error::{Error, Result};
+use crate::export::{self, Product};
+use crate::gdal_io::{self, Transformer};
+use crate::grid::{Cell, Crs, Extent, Grid, LonLat, LonLatBox, Window, Xy};
+use crate::manifest::{FileRecord, RunRecord, SourceRecord, StageSeconds};
+use crate::pack::{self, RegionPack};
+use crate::political;
+use crate::progress::{Progress, Stage};
+use crate::raster::Raster;
+use crate::region::{self, CoarseRaster, DemFile, Ground, GroundFile};
+use crate::resources;
+use crate::terrain::{
+    self, BodyLevel, CoarseMode, CoarsePlace, CoarseSurface, CoursePoint, Pin, PlacedSurface, Placement, RefineOptions, Relief,
+    RiverCourse, RoughnessModel, Terrain,
+};
+use crate::water::{River, WaterBody, WaterKind};
+use crate::year::Era;
+use geo::LineString;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// What to build.
+#[derive(Debug, Clone)]
+pub struct BuildRequest {
+    /// Region pack.
+    pub region: String,
+    /// The era.
+    pub era: Era,
+    /// The era as typed.
+    pub era_given: String,
+    /// Cell size, metres; `None` takes the pack's.
+    pub resolution_m: Option<f64>,
+    /// Working CRS; `None` takes the pack's.
+    pub crs: Option<String>,
+    /// Part of the region; `None` builds all of it.
+    pub bbox: Option<LonLatBox>,
+    /// Seed of the detail.
+    pub seed: u64,
+    /// Output folder; `None` is `out/REGION-YEAR`.
+    pub out: Option<PathBuf>,
+    /// Whether an existing output folder may be replaced.
+    pub overwrite: bool,
+    /// Worker threads; `None` is one per core.
+    pub threads: Option<usize>,
+    /// Elevation model instead of the shipped one.
+    pub dem: Option<PathBuf>,
+    /// Its CRS where it has none.
+    pub dem_crs: Option<String>,
+    /// Border files.
+    pub borders: Vec<PathBuf>,
+    /// Their CRS where they have none.
+    pub borders_crs: Option<String>,
+    /// Folders of the user's own packs.
+    pub maps: Vec<PathBuf>,
+    /// The command line, for the manifest.
+    pub command_line: String,
+}
+
+/// What was built.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct BuildSummary {
+    /// Output folder.
+    pub out: String,
+    /// Region pack.
+    pub region: String,
+    /// Its title.
+    pub region_title: String,
+    /// The era in words.
+    pub era: String,
+    /// How the era was read.
+    pub era_read_as: String,
+    /// Working CRS.
+    pub crs: String,
+    /// Cell size, metres.
+    pub resolution_m: f64,
+    /// Columns.
+    pub cols: usize,
+    /// Rows.
+    pub rows: usize,
+    /// Polities on the map.
+    pub polities: usize,
+    /// Sentences worth reading.
+    pub notes: Vec<String>,
+    /// Files with size and hash.
+    pub files: Vec<FileRecord>,
+    /// Seconds by stage.
+    pub seconds: Vec<StageSeconds>,
+    /// Seconds in all.
+    pub total_seconds: f64,
+}
+
+/// A checked request: nothing in it can be wrong any more, save the data and the disk.
+struct Plan {
+    pack: RegionPack,
+    claims: Vec<Claim>,
+    /// The grid of the whole pack: regions and constraints are worked out for it, whatever part is built.
+    whole: Grid,
+    /// The grid to build.
+    grid: Grid,
+    out: PathBuf,
+    border_files: Vec<PathBuf>,
+    notes: Vec<String>,
+}
+
+/// Builds the map and returns what was written.
+///
+/// # Errors
+/// Every [`Error`] of the stages; on any of them the output folder is as it was before.
+pub fn build(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -> Result<BuildSummary> {
+    if request.threads == Some(0) {
+        return Err(Error::argument("--threads", 0, "give 1 or more"));
+    }
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(request.threads.unwrap_or(0))
+        .build()
+        .map_err(|e| Error::argument("--threads", e, "give a smaller number"))?;
+    pool.install(|| build_in_pool(request, progress))
+}
+
+fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -> Result<BuildSummary> {
+    let mut clock = Clock { progress, seconds: Vec::new() };
+    let started = Instant::now();
+
+    let (plan, ground, ground_files, folder) = clock.time(Stage::Read, || {
+        let plan = plan(request)?;
+        let folder = OutputFolder::prepare(&plan.out, request.overwrite)?;
+        let dem = request.dem.clone().map(|path| DemFile { path, crs: request.dem_crs.clone() });
+        let (ground, files) = region::read_ground(&plan.pack, dem.as_ref(), request.era.first().to_historian())?;
+        Ok((plan, ground, files, folder))
+    })?;
+    let grid = &plan.grid;
+    // One cell more on each side, so that slopes at the edge are those of the whole.
+    let ring = Window { cols: grid.cols, rows: grid.rows, col: 0, row: 0 }.grown(1);
+
+    let (terrain, rivers, notes) = clock.time(Stage::Constrain, || constrain(&plan, &ground, ring))?;
+    let mut notes: Vec<String> = plan.notes.iter().chain(&ground.notes).chain(&notes).cloned().collect();
+
+    let relief = clock.time(Stage::Terrain, || {
+        let origin = grid.lattice_origin();
+        let window = Window { col: origin.col - 1, row: origin.row - 1, ..ring };
+        let mut relief = terrain::refine_window(&terrain, window, &RefineOptions { seed: request.seed, ..RefineOptions::default() });
+        round_to_step(&mut relief.elevation);
+        Ok(relief)
+    })?;
+    let water = water_mask(&terrain, &relief, &plan, ring);
+    drop(terrain);
+
+    let regions = clock.time(Stage::Regions, || {
+        political::regions_on_grid(&plan.claims, request.era, &plan.whole, grid, &ground.bodies, &water)
+    })?;
+    notes.extend(regions.notes.iter().cloned());
+
+    let product = Product {
+        grid,
+        ring_elevation: &relief.elevation,
+        elevation: relief.elevation.crop(Window { col: 1, row: 1, cols: grid.cols, rows: grid.rows }),
+        water,
+        regions: &regions,
+        rivers: &rivers,
+        bodies: &ground.bodies,
+        pack: &plan.pack,
+        era: request.era,
+        seed: request.seed,
+    };
+    let dir = folder.path();
+    let mut outputs = clock.time(Stage::Rasters, || export::write_rasters(&product, dir))?;
+    outputs.extend(clock.time(Stage::Vectors, || export::write_vectors(&product, dir))?);
+    outputs.extend(clock.time(Stage::Sheet, || export::write_sheet(&product, dir))?);
+
+    let begun = Instant::now();
+    clock.progress.begin(Stage::Manifest);
+    let mut manifest = export::manifest(&product, &relief, request, &outputs, dir)?;
+    manifest.inputs = input_records(&ground_files, &plan)?;
+    manifest.sources = source_records(&plan.pack, &ground_files);
+    manifest.notes = notes.clone();
+    clock.finish(Stage::Manifest, begun);
+    manifest.run = RunRecord {
+        command: request.command_line.clone(),
+        threads: rayon::current_num_threads(),
+        gdal: gdal_io::version(),
+        seconds: clock.seconds.clone(),
+    };
+    manifest.write(dir)?;
+    for n in &notes {
+        clock.progress.note(n);
+    }
+    let out = folder.keep()?;
+    Ok(BuildSummary {
+        out: out.display().to_string(),
+        region: plan.pack.name.clone(),
+        region_title: plan.pack.title.clone(),
+        era: request.era.to_string(),
+        era_read_as: request.era.described(),
+        crs: grid.crs.name.clone(),
+        resolution_m: grid.transform.cell_width,
+        cols: grid.cols,
+        rows: grid.rows,
+        polities: regions.polities.len(),
+        notes,
+        files: manifest.outputs,
+        seconds: clock.seconds,
+        total_seconds: started.elapsed().as_secs_f64(),
+    })
+}
+
+/// Times the stages and tells of them.
+struct Clock<'a> {
+    progress: &'a mut (dyn Progress + Send),
+    seconds: Vec<StageSeconds>,
+}
+
+impl Clock<'_> {
+    fn time<T>(&mut self, stage: Stage, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let begun = Instant::now();
+        self.progress.begin(stage);
+        let result = work()?;
+        self.finish(stage, begun);
+        Ok(result)
+    }
+
+    fn finish(&mut self, stage: Stage, begun: Instant) {
+        let seconds = (begun.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
+        self.progress.end(stage, seconds);
+        self.seconds.push(StageSeconds { stage: stage.name().to_string(), seconds });
+    }
+}
+
+/// Checks the request as far as that goes without reading elevation.
+fn plan(request: &BuildRequest) -> Result<Plan> {
+    let pack = pack::find_pack(&request.region, &request.maps)?;
+    let (claims, notes) = political::claims_with_borders(&pack, &request.borders, request.borders_crs.as_deref(), request.era)?;
+    let crs = gdal_io::crs(request.crs.as_deref().unwrap_or(&pack.crs), "--crs")?;
+    if crs.is_geographic {
+        return Err(Error::GeographicCrs { crs: crs.name });
+    }
+    if gdal_io::metres_per_unit(&crs)?.is_some_and(|m| (m - 1.0).abs() > 1e-9) {
+        return Err(Error::argument("--crs", format!("{} is not in metres", crs.name), "choose a projected CRS in metres"));
+    }
+    let resolution_m = request.resolution_m.unwrap_or(pack.resolution_m);
+    let whole = grid_of(&crs, &pack.extent, resolution_m)?;
+    let grid = match &request.bbox {
+        None => whole.clone(),
+        Some(b) => {
+            let p = &pack.extent;
+            if b.west < p.west || b.south < p.south || b.east > p.east || b.north > p.north {
+                return Err(Error::argument(
+                    "--bbox",
+                    format!("{},{},{},{} reaches outside the region '{}'", b.west, b.south, b.east, b.north, pack.name),
+                    format!("stay within {},{},{},{}", p.west, p.south, p.east, p.north),
+                ));
+            }
+            grid_of(&crs, b, resolution_m)?
+        }
+    };
+    let out = request.out.clone().unwrap_or_else(|| Path::new("out").join(format!("{}-{}", pack.name, request.era.slug())));
+    check_resources(&grid, &out)?;
+    Ok(Plan { pack, claims, whole, grid, out, border_files: request.borders.clone(), notes })
+}
+
+/// The grid of a box in longitude and latitude: the rectangle around its outline in the CRS, on whole cells.
+fn grid_of(crs: &Crs, bounds: &LonLatBox, resolution_m: f64) -> Result<Grid> {
+    let to_crs = Transformer::new(&gdal_io::crs(gdal_io::WGS84, "--crs")?, crs)?;
+    let outline: Vec<Option<Xy>> = bounds.outline(64).into_iter().map(|p| to_crs.point(Xy { x: p.lon, y: p.lat })).collect();
+    let extent = Extent::around(outline.iter().flatten().copied()).filter(|_| outline.iter().all(Option::is_some));
+    let Some(extent) = extent else {
+        return Err(Error::argument("--crs", format!("{} cannot show the region", crs.name), "choose one made for it"));
+    };
+    Grid::snapped(crs.clone(), extent, resolution_m)
+}
+
+/// Bytes of memory that a build takes per cell at its peak, as measured at 250 m, and of disk, at the most.
+const MEMORY_PER_CELL: u64 = 72;
+const DISK_PER_CELL: u64 = 14;
+
+fn check_resources(grid: &Grid, out: &Path) -> Result<()> {
+    let cells = grid.cols as u64 * grid.rows as u64;
+    let too_large = |need: u64, of_what, have: u64| {
+        Err(Error::TooLarge {
+            cols: grid.cols as u64,
+            rows: grid.rows as u64,
+            need: resources::human_bytes(need),
+            of_what,
+            have: resources::human_bytes(have),
+        })
+    };
+    let memory = cells.saturating_mul(MEMORY_PER_CELL).saturating_add(400 << 20);
+    match resources::memory_available() {
+        Some(have) if memory > have => return too_large(memory, "memory", have),
+        _ => {}
+    }
+    let disk = cells.saturating_mul(DISK_PER_CELL).saturating_add(40 << 20);
+    let existing = out.ancestors().find(|p| p.exists()).unwrap_or(Path::new("."));
+    match gdal_io::disk_free(existing) {
+        Some(have) if disk > have => too_large(disk, "disk", have),
+        _ => Ok(()),
+    }
+}
+
+/// The output folder under its working name; removed again unless kept.
+struct OutputFolder {
+    work: tempfile::TempDir,
+    out: PathBuf,
+}
+
+impl OutputFolder {
+    fn prepare(out: &Path, overwrite: bool) -> Result<OutputFolder> {
+        if out.exists() {
+            if !overwrite {
+                return Err(Error::OutputExists { path: out.to_path_buf() });
+            }
+            let ours = out.join(crate::manifest::FILE_NAME).is_file();
+            let empty = out.is_dir() && std::fs::read_dir(out).is_ok_and(|mut d| d.next().is_none());
+            if !ours && !empty {
+                return Err(Error::argument(
+                    "--overwrite",
+                    format!("{} was not made by histmap: it holds other files and no manifest.json", out.display()),
+                    "choose another --out, or empty it yourself",
+                ));
+            }
+        }
+        let parent = match out.parent() {
+            Some(p) if !p.as_os_str().is_empty() => p.to_path_buf(),
+            _ => PathBuf::from("."),
+        };
+        std::fs::create_dir_all(&parent).map_err(|e| Error::write(&parent, e))?;
+        let work = tempfile::Builder::new().prefix(".histmap-").tempdir_in(&parent).map_err(|e| Error::write(&parent, e))?;
+        Ok(OutputFolder { work, out: out.to_path_buf() })
+    }
+
+    fn path(&self) -> &Path {
+        self.work.path()
+    }
+
+    /// Gives the folder its name, in place of an older one.
+    fn keep(self) -> Result<PathBuf> {
+        open_to_all(self.work.path())?;
+        let fail = |e| Error::write(&self.out, e);
+        let old = self.out.with_file_name(format!(
+            ".histmap-old-{}-{}",
+            std::process::id(),
+            self.out.file_name().unwrap_or_default().to_string_lossy()
+        ));
+        let replaces = self.out.exists();
+        if replaces {
+            std::fs::rename(&self.out, &old).map_err(fail)?;
+        }
+        let work = self.work.keep();
+        if let Err(e) = std::fs::rename(&work, &self.out) {
+            if replaces {
+                // Put the older one back; the first error is the one to tell.
+                let _ = std::fs::rename(&old, &self.out);
+            }
+            let _ = std::fs::remove_dir_all(&work);
+            return Err(Error::write(&self.out, e));
+        }
+        if replaces {
+            std::fs::remove_dir_all(&old).map_err(|e| Error::write(&old, e))?;
+        }
+        Ok(self.out)
+    }
+}
+
+/// Temporary folders are private; a finished product has the usual permissions.
+#[cfg(unix)]
+fn open_to_all(path: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).map_err(|e| Error::write(path, e))
+}
+
+#[cfg(not(unix))]
+fn open_to_all(_: &Path) -> Result<()> {
+    Ok(())
+}
+
+/// Everything that binds the relief of `window` (cells of the plan's grid), and the rivers as they were laid, in the working
+/// CRS.
+fn constrain(plan: &Plan, ground: &Ground, window: Window) -> Result<(Terrain, Vec<River>, Vec<String>)> {
+    let grid = &plan.grid;
+    let cell_m = grid.transform.cell_width;
+    let mut notes = Vec::new();
+    let land = with_cells_of_at_least(&ground.land, cell_m, &plan.whole)?;
+    let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
+    let to_work = Transformer::new(&wgs84, &grid.crs)?;
+    let place = CoarsePlace::of(&land_cell_m(&land, &plan.whole)?, cell_m);
+    let roughness = RoughnessModel { gain: 1.0, quantum_m: land.quantum_m };
+    let surface = CoarseSurface::new(land.values.clone(), place.coarse_cell_m, CoarseMode::Mean, &roughness);
+
+    let halo = terrain::halo_cells(cell_m, place.span_cells);
+    let region = window.grown(halo);
+    let region_grid = grid.crop(region);
+    let origin = grid.lattice_origin();
+    let absolute = Window { col: origin.col + region.col, row: origin.row + region.row, ..region };
+    let placement = placement(&grid.crs, &land, cell_m, absolute)?;
+    check_cover(plan, &land, &placement, absolute)?;
+    let sea_floor = match &ground.sea_floor {
+        None => None,
+        Some(floor) => {
+            let smooth = RoughnessModel { gain: 0.0, quantum_m: 0.0 };
+            let surface = CoarseSurface::new(floor.values.clone(), place.coarse_cell_m, CoarseMode::Mean, &smooth);
+            Some(PlacedSurface { surface, placement: self::placement(&grid.crs, floor, cell_m, absolute)? })
+        }
+    };
+
+    let areas: Vec<_> =
+        ground.bodies.iter().enumerate().map(|(k, b)| (region::projected(&b.area, &to_work), k as u16 + 1)).collect();
+    let body = gdal_io::rasterize(&areas, &region_grid)?;
+    let bodies = ground.bodies.iter().map(|b| BodyLevel { kind: b.kind, level_m: b.level_m as f32 }).collect();
+
+    let (courses, rivers) = rivers_on_lattice(ground, &land, &surface, &grid.crs, cell_m, &mut notes)?;
+    let pins = pins(plan, &to_work, &mut notes);
+    let terrain = Terrain {
+        cell_m,
+        coarse_span_cells: place.span_cells,
+        land: PlacedSurface { surface, placement },
+        sea_floor,
+        body,
+        bodies,
+        rivers: courses,
+        pins,
+    };
+    Ok((terrain, rivers, notes))
+}
+
+/// `coarse`, averaged over as many of its cells as make one at least as large as a fine cell: finer detail than the map can
+/// show is averaged, never sampled.
+fn with_cells_of_at_least(coarse: &CoarseRaster, cell_m: f64, whole: &Grid) -> Result<CoarseRaster> {
+    let size = land_cell_m(coarse, whole)?;
+    let n = (cell_m / size.0.max(size.1) * 1.001).ceil().max(1.0) as usize;
+    Ok(if n == 1 { coarse.clone() } else { coarse.averaged(n) })
+}
+
+/// Width and height of a coarse cell in the middle of the region, metres.
+fn land_cell_m(coarse: &CoarseRaster, whole: &Grid) -> Result<(f64, f64)> {
+    let back = Transformer::new(&whole.crs, &coarse.grid.crs)?;
+    let forth = Transformer::new(&coarse.grid.crs, &whole.crs)?;
+    let e = whole.extent();
+    let middle = Xy { x: 0.5 * (e.min_x + e.max_x), y: 0.5 * (e.min_y + e.max_y) };
+    let outside = || {
+        Error::argument(
+            "--dem",
+            format!("its CRS {} does not reach the region", coarse.grid.crs.name),
+            "give an elevation model of the region",
+        )
+    };
+    let at = back.point(middle).ok_or_else(outside)?;
+    let t = &coarse.grid.transform;
+    let step = |dx: f64, dy: f64| {
+        let p = forth.point(Xy { x: at.x + dx, y: at.y + dy })?;
+        Some((p.x - middle.x).hypot(p.y - middle.y))
+    };
+    match (step(t.cell_width, 0.0), step(0.0, t.cell_height)) {
+        (Some(w), Some(h)) if w > 0.0 && h > 0.0 => Ok((w, h)),
+        _ => Err(outside()),
+    }
+}
+
+/// Where the lattice lies in `coarse`.
+fn placement(crs: &Crs, coarse: &CoarseRaster, cell_m: f64, absolute: Window) -> Result<Placement> {
+    let transformer = Transformer::new(crs, &coarse.grid.crs)?;
+    Placement::new(absolute, |nodes| {
+        let mut xs: Vec<f64> = nodes.iter().map(|n| n.0 as f64 * cell_m).collect();
+        let mut ys: Vec<f64> = nodes.iter().map(|n| -(n.1 as f64) * cell_m).collect();
+        transformer.forward(&mut xs, &mut ys);
+        if xs.iter().any(|x| !x.is_finite()) {
+            return Err(Error::argument("--crs", format!("{} cannot show the region", crs.name), "choose one made for it"));
+        }
+        Ok(xs.iter().zip(&ys).map(|(&x, &y)| coarse.uv(Xy { x, y })).collect())
+    })
+}
+
+/// The elevation model must lie under the whole map, not only under a part of it.
+fn check_cover(plan: &Plan, land: &CoarseRaster, placement: &Placement, region: Window) -> Result<()> {
+    let origin = plan.grid.lattice_origin();
+    let (mut outside, mut n) = (0u64, 0u64);
+    for row in (0..plan.grid.rows as i64).step_by(16) {
+        for col in (0..plan.grid.cols as i64).step_by(16) {
+            let p = placement.at(origin.col + col, origin.row + row, 0.5, 0.5);
+            n += 1;
+            if p.u < 0.0 || p.v < 0.0 || p.u > land.values.cols as f64 || p.v > land.values.rows as f64 {
+                outside += 1;
+            }
+        }
+    }
+    let _ = region;
+    if outside == 0 {
+        return Ok(());
+    }
+    let e = land.grid.extent();
+    Err(Error::argument(
+        "--dem",
+        format!(
+            "it covers {:.4} .. {:.4} east, {:.4} .. {:.4} north ({}); {:.0} % of the map lies outside",
+            e.min_x,
+            e.max_x,
+            e.min_y,
+            e.max_y,
+            land.grid.crs.name,
+            100.0 * outside as f64 / n as f64
+        ),
+        "give a --bbox inside it, or an elevation model of the whole region",
+    ))
+}
+
+/// Rivers laid into their valleys: as courses on the lattice, and as lines in the working CRS.
+fn rivers_on_lattice(
+    ground: &Ground,
+    land: &CoarseRaster,
+    surface: &CoarseSurface,
+    crs: &Crs,
+    cell_m: f64,
+    notes: &mut Vec<String>,
+) -> Result<(Vec<RiverCourse>, Vec<River>)> {
+    let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
+    let to_land = Transformer::new(&wgs84, &land.grid.crs)?;
+    let to_work = Transformer::new(&land.grid.crs, crs)?;
+    let drawn: Vec<RiverOnCoarse> = ground
+        .rivers
+        .iter()
+        .map(|r| RiverOnCoarse {
+            name: r.name.clone(),
+            mouth: r.mouth.clone(),
+            rank: r.rank,
+            line: r.line.0.iter().filter_map(|c| to_land.point(Xy { x: c.x, y: c.y })).map(|p| land.uv(p)).collect(),
+            mouth_level_m: mouth_level(r, &ground.bodies),
+        })
+        .collect();
+    let laid = constraint::lay_rivers(&drawn, surface, &RiverOptions::default());
+    let (mut courses, mut rivers) = (Vec::new(), Vec::new());
+    for (river, LaidRiver { line, bed_m, worst_cut_m, worst_cut_at }) in ground.rivers.iter().zip(laid) {
+        let mut xs: Vec<f64> = line.iter().map(|&p| land.xy(p).x).collect();
+        let mut ys: Vec<f64> = line.iter().map(|&p| land.xy(p).y).collect();
+        to_work.forward(&mut xs, &mut ys);
+        if line.len() < 2 || xs.iter().any(|x| !x.is_finite()) {
+            continue;
+        }
+        if worst_cut_m > RIVER_CUT_WORTH_A_NOTE_M {
+            let at = land.xy(worst_cut_at);
+            notes.push(format!(
+                "river {}: its bed differs by {worst_cut_m:.0} m from the coarse elevation near {:.2}, {:.2}; line and elevation \
+                 disagree there",
+                river.name, at.x, at.y
+            ));
+        }
+        let points = xs
+            .iter()
+            .zip(&ys)
+            .zip(&bed_m)
+            .map(|((x, y), &z_m)| CoursePoint { x_cells: x / cell_m, y_cells: -y / cell_m, z_m })
+            .collect();
+        courses.push(RiverCourse { points, rank: river.rank });
+        let line = LineString::new(xs.into_iter().zip(ys).map(|(x, y)| geo::Coord { x, y }).collect());
+        rivers.push(River { line, ..river.clone() });
+    }
+    Ok((courses, rivers))
+}
+
+/// A bed that departs this much from the coarse ground is worth telling.
+const RIVER_CUT_WORTH_A_NOTE_M: f64 = 150.0;
+
+/// The level of the sea or lake that a river ends in, by its name.
+fn mouth_level(river: &River, bodies: &[WaterBody]) -> Option<f64> {
+    bodies.iter().find(|b| !river.mouth.is_empty() && b.name == river.mouth).map(|b| b.level_m)
+}
+
+/// Surveyed summits on the lattice. Two in one cell: the higher one stands.
+fn pins(plan: &Plan, to_work: &Transformer, notes: &mut Vec<String>) -> Vec<Pin> {
+    let cell_m = plan.grid.transform.cell_width;
+    let mut pins: Vec<(Pin, &str)> = Vec::new();
+    let mut peaks: Vec<_> = plan.pack.peaks.iter().collect();
+    peaks.sort_by(|a, b| b.height_m.total_cmp(&a.height_m).then(a.name.cmp(&b.name)));
+    for peak in peaks {
+        let Some(p) = to_work.point(Xy { x: peak.at.lon, y: peak.at.lat }) else { continue };
+        let cell = terrain::lattice_cell(p.x / cell_m, -p.y / cell_m);
+        match pins.iter().find(|(other, _)| other.cell == cell) {
+            Some((_, other)) => notes.push(format!("{} lies in the same cell as {other}, which is higher and keeps it", peak.name)),
+            None => pins.push((Pin { cell, z_m: peak.height_m as f32, summit: true }, &peak.name)),
+        }
+    }
+    pins.into_iter().map(|(p, _)| p).collect()
+}
+
+/// Elevations are kept to 1/32 m: finer than any source, and files of half the size.
+fn round_to_step(elevation: &mut Raster<f32>) {
+    use rayon::prelude::*;
+    elevation.values.par_iter_mut().for_each(|v| *v = (*v * 32.0).round() / 32.0);
+}
+
+/// Codes of [`WaterKind`] on the plan's grid.
+fn water_mask(terrain: &Terrain, relief: &Relief, plan: &Plan, ring: Window) -> Raster<u8> {
+    let halo = (terrain.body.cols - ring.cols) / 2;
+    let mut mask = Raster::filled(plan.grid.cols, plan.grid.rows, WaterKind::Land as u8);
+    for row in 0..plan.grid.rows {
+        for col in 0..plan.grid.cols {
+            let code = match terrain.body.at(col + 1 + halo, row + 1 + halo) {
+                0 if relief.river.at(col + 1, row + 1) != 0 => WaterKind::River,
+                0 => WaterKind::Land,
+                k => terrain.bodies[k as usize - 1].kind,
+            };
+            mask.set(col, row, code as u8);
+        }
+    }
+    mask
+}
+
+fn input_records(ground: &[GroundFile], plan: &Plan) -> Result<Vec<FileRecord>> {
+    let mut out = Vec::new();
+    for file in ground {
+        out.push(match file {
+            GroundFile::Shipped(f) => FileRecord::of_bytes(f.bytes, &format!("shipped:data/{}", f.name)),
+            GroundFile::Path(p) => FileRecord::of_file(p, &region::file_label(p))?,
+        });
+    }
+    for (name, bytes) in &plan.pack.files {
+        out.push(FileRecord::of_bytes(bytes, name));
+    }
+    for p in &plan.border_files {
+        out.push(FileRecord::of_file(p, &region::file_label(p))?);
+    }
+    Ok(out)
+}
+
+fn source_records(pack: &RegionPack, ground: &[GroundFile]) -> Vec<SourceRecord> {
+    let data = ground.iter().filter_map(|f| match f {
+        GroundFile::Shipped(f) => {
+            Some(SourceRecord { id: format!("data/{}", f.name), citation: f.source.into(), licence: f.licence.into() })
+        }
+        GroundFile::Path(_) => None,
+    });
+    let works = pack.sources.iter().map(|s| SourceRecord {
+        id: s.id.clone(),
+        citation: s.citation.clone(),
+        licence: s.licence.clone(),
+    });
+    data.chain(works).collect()
+}
+
+/// The centre of a cell as longitude and latitude.
+pub fn lon_lat(grid: &Grid, cell: Cell, to_wgs84: &Transformer) -> Option<LonLat> {
+    to_wgs84.point(grid.transform.centre(cell)).map(|p| LonLat { lon: p.x, lat: p.y })
+}

@@ -1,0 +1,118 @@
+//! From claims to the regions of an era on the grid: which claims count, what they look like on the map, and who has each
+//! cell.
+
+use crate::borders::{
+    self, BorderLine, Claim, PlaneClaim, PolityRegion, RegionOptions, cut_at_coast, political_regions, project_claims,
+};
+use crate::error::{Error, Result};
+use crate::gdal_io::{self, Transformer, VectorReadOptions};
+use crate::grid::{Grid, LonLat, Xy};
+use crate::pack::{self, BorderMapping, RegionPack};
+use crate::raster::Raster;
+use crate::region;
+use crate::water::{WaterBody, WaterKind};
+use crate::year::Era;
+use geo::MultiPolygon;
+use std::path::PathBuf;
+
+/// The political map of an era on a grid.
+#[derive(Debug, Clone)]
+pub struct RegionsOnGrid {
+    /// Code of the holder by cell; 0 is unclaimed or sea.
+    pub regions: Raster<u16>,
+    /// Code of the next claimant by cell; 0 where not contested.
+    pub contested: Raster<u16>,
+    /// Polities on the map, cut at the coast and the map's edge, by code.
+    pub polities: Vec<PolityRegion>,
+    /// Border lines on land.
+    pub borders: Vec<BorderLine>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+/// The claims of `pack` with those of `border_files` on top, and what there is to say about them. At least one holds in
+/// `era`.
+///
+/// # Errors
+/// [`Error::NoClaims`]; those of reading; [`Error::Content`] for border files whose claims cannot be told.
+pub fn claims_with_borders(
+    pack: &RegionPack,
+    border_files: &[PathBuf],
+    crs: Option<&str>,
+    era: Era,
+) -> Result<(Vec<Claim>, Vec<String>)> {
+    let stated = crs.map(|c| gdal_io::crs(c, "--src-crs")).transpose()?;
+    let mut claims = pack.claims.clone();
+    let mut notes = Vec::new();
+    for path in border_files {
+        let options = VectorReadOptions { crs: stated.as_ref(), crs_flag: "--src-crs" };
+        let layers = gdal_io::read_features_wgs84(path, &options)?;
+        let features: Vec<_> = layers.into_iter().flat_map(|l| l.features).collect();
+        let name = region::file_label(path);
+        let (added, problems) = pack::claims_from_features(&features, &name, &BorderMapping::default());
+        let errors: Vec<String> = problems.iter().filter(|p| p.is_error()).map(ToString::to_string).collect();
+        if !errors.is_empty() {
+            return Err(Error::Pack { pack: name, count: errors.len(), list: errors.join("\n") });
+        }
+        notes.extend(problems.iter().map(ToString::to_string));
+        notes.push(format!("{name}: {} claims added", added.len()));
+        claims = borders::merge_claims(claims, added);
+    }
+    if borders::select(&claims, era).is_empty() {
+        return Err(Error::NoClaims {
+            era: era.to_string(),
+            region: pack.name.clone(),
+            covered: borders::describe_spans(&borders::covered_spans(&claims)),
+        });
+    }
+    Ok((claims, notes))
+}
+
+/// The regions of `era` on `grid`.
+///
+/// Codes, colours, smoothing and precedence are worked out from all claims on the pack's grid `whole`, so that a part of the
+/// map has the same ones. `water` (codes of [`WaterKind`] on `grid`) keeps regions off the sea.
+///
+/// # Errors
+/// Those of projection; [`Error::GridMismatch`] never, the masks being made here.
+pub fn regions_on_grid(
+    claims: &[Claim],
+    era: Era,
+    whole: &Grid,
+    grid: &Grid,
+    bodies: &[WaterBody],
+    water: &Raster<u8>,
+) -> Result<RegionsOnGrid> {
+    let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
+    let forward = Transformer::new(&wgs84, &grid.crs)?;
+    let back = Transformer::new(&grid.crs, &wgs84)?;
+    let selection = borders::select(claims, era);
+    let mut notes: Vec<String> = selection
+        .later
+        .iter()
+        .map(|c| format!("{} also has another outline later in the era ({}), which is not drawn", c.name, c.span))
+        .collect();
+    notes.extend(selection.composites.iter().map(|c| format!("{} is drawn as its members", c.name)));
+
+    let project = |p: LonLat| forward.point(Xy { x: p.lon, y: p.lat });
+    let plane: Vec<PlaneClaim> = project_claims(&selection.claims, &project)?;
+    let uncut = political_regions(&plane, &RegionOptions::default())?;
+    let (mut regions, mut contested) = borders::stack(grid.cols, grid.rows, &uncut.polities, |p| {
+        gdal_io::rasterize_mask(&p.outline, grid, false)
+    })?;
+    for (i, &w) in water.values.iter().enumerate() {
+        if w == WaterKind::Sea as u8 {
+            regions.values[i] = 0;
+            contested.values[i] = 0;
+        }
+    }
+    let seas: Vec<_> = bodies
+        .iter()
+        .filter(|b| b.kind == WaterKind::Sea)
+        .flat_map(|b| region::projected(&b.area, &forward).0)
+        .collect();
+    let _ = whole;
+    let mut cut = cut_at_coast(&uncut, &MultiPolygon::new(seas), &grid.extent());
+    cut.measure_areas(&|p: Xy| back.point(p).map(|q| LonLat { lon: q.x, lat: q.y }));
+    Ok(RegionsOnGrid { regions, contested, polities: cut.polities, borders: cut.borders, notes })
+}

@@ -1,0 +1,259 @@
+//! The ground of a region as its pack and the user give it: coarse elevation, sea floor, water and rivers, read and brought
+//! to one form. Nothing here depends on the window that is built.
+
+use crate::error::{Error, Result};
+use crate::gdal_io::{self, RasterReadOptions, Source, Transformer, VectorReadOptions};
+use crate::grid::{Crs, Grid, Xy};
+use crate::pack::RegionPack;
+use crate::raster::Raster;
+use crate::shipped::{self, ShippedFile};
+use crate::terrain::Uv;
+use crate::vector::Feature;
+use crate::water::{River, WaterBody, WaterKind};
+use geo::{Geometry, MapCoords, MultiPolygon};
+use std::path::{Path, PathBuf};
+
+/// An elevation model of the user's own.
+#[derive(Debug, Clone)]
+pub struct DemFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Its CRS where the file states none.
+    pub crs: Option<String>,
+}
+
+/// A coarse raster with its frame.
+#[derive(Debug, Clone)]
+pub struct CoarseRaster {
+    /// Frame.
+    pub grid: Grid,
+    /// Metres; NaN = void.
+    pub values: Raster<f32>,
+    /// Rounding step of the values, metres; 0 when none is apparent.
+    pub quantum_m: f64,
+}
+
+impl CoarseRaster {
+    /// Position of a point of its CRS in its cells.
+    pub fn uv(&self, p: Xy) -> Uv {
+        let t = &self.grid.transform;
+        Uv { u: (p.x - t.origin_x) / t.cell_width, v: (t.origin_y - p.y) / t.cell_height }
+    }
+
+    /// The point of its CRS at a position in its cells.
+    pub fn xy(&self, p: Uv) -> Xy {
+        let t = &self.grid.transform;
+        Xy { x: t.origin_x + p.u * t.cell_width, y: t.origin_y - p.v * t.cell_height }
+    }
+}
+
+impl CoarseRaster {
+    /// The means of `n` x `n` cells, voids left out; a block without any value stays void. Cells beyond the last whole
+    /// block are dropped.
+    pub fn averaged(&self, n: usize) -> CoarseRaster {
+        let (cols, rows) = ((self.values.cols / n).max(1), (self.values.rows / n).max(1));
+        let mut values = Raster::filled(cols, rows, f32::NAN);
+        for row in 0..rows {
+            for col in 0..cols {
+                let (mut sum, mut count) = (0f64, 0u32);
+                for r in row * n..((row + 1) * n).min(self.values.rows) {
+                    for v in &self.values.row(r)[col * n..((col + 1) * n).min(self.values.cols)] {
+                        if v.is_finite() {
+                            sum += f64::from(*v);
+                            count += 1;
+                        }
+                    }
+                }
+                if count > 0 {
+                    values.set(col, row, (sum / f64::from(count)) as f32);
+                }
+            }
+        }
+        let t = &self.grid.transform;
+        let (cell_width, cell_height) = (t.cell_width * n as f64, t.cell_height * n as f64);
+        let transform = crate::grid::GeoTransform { cell_width, cell_height, ..*t };
+        CoarseRaster {
+            grid: Grid { crs: self.grid.crs.clone(), transform, cols, rows },
+            values,
+            quantum_m: self.quantum_m / n as f64,
+        }
+    }
+}
+
+/// The ground of a region.
+#[derive(Debug, Clone)]
+pub struct Ground {
+    /// Elevation of the land; NaN on the open sea.
+    pub land: CoarseRaster,
+    /// Elevation of the sea floor; `None` where nothing is shipped or given.
+    pub sea_floor: Option<CoarseRaster>,
+    /// Seas and lakes that exist in the era, longitude and latitude.
+    pub bodies: Vec<WaterBody>,
+    /// Rivers, longitude and latitude.
+    pub rivers: Vec<River>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// The files that a pack's ground comes from, for the manifest: shipped ones by name, others by path.
+#[derive(Debug, Clone)]
+pub enum GroundFile {
+    /// Inside the binary.
+    Shipped(ShippedFile),
+    /// On disk.
+    Path(PathBuf),
+}
+
+/// Reads the ground of `pack` for a map of `year` (historian's numbering): lakes that did not exist then are left out.
+///
+/// # Errors
+/// Those of reading; [`Error::Content`] when a water file lacks levels or names.
+pub fn read_ground(pack: &RegionPack, dem: Option<&DemFile>, year: i32) -> Result<(Ground, Vec<GroundFile>)> {
+    let _ = pack;
+    let mut notes = Vec::new();
+    let mut files = Vec::new();
+    let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
+    let mut bodies = water_bodies(&shipped::OCEAN, WaterKind::Sea, year)?;
+    bodies.extend(water_bodies(&shipped::LAKES, WaterKind::Lake, year)?);
+    let rivers = rivers(&shipped::RIVERS)?;
+    let land = match dem {
+        None => {
+            files.push(GroundFile::Shipped(shipped::LAND));
+            let mut land = read_shipped(&shipped::LAND)?;
+            land.quantum_m = 1.0;
+            land
+        }
+        Some(dem) => {
+            files.push(GroundFile::Path(dem.path.clone()));
+            read_dem(dem, &bodies, &wgs84, &mut notes)?
+        }
+    };
+    for f in [shipped::SEA_FLOOR, shipped::OCEAN, shipped::LAKES, shipped::RIVERS] {
+        files.push(GroundFile::Shipped(f));
+    }
+    let sea_floor = Some(read_shipped(&shipped::SEA_FLOOR)?);
+    Ok((Ground { land, sea_floor, bodies, rivers, notes }, files))
+}
+
+fn read_shipped(file: &ShippedFile) -> Result<CoarseRaster> {
+    let source = Source::Bytes { name: file.name, bytes: file.bytes };
+    let read = gdal_io::read_raster(source, &RasterReadOptions::default())?;
+    Ok(CoarseRaster { grid: read.grid, values: read.raster, quantum_m: 0.0 })
+}
+
+/// Reads the user's elevation model: voids stay void, cells whose centre lies in a sea become void unless they stand clearly
+/// above it, so that sea and land are never averaged together.
+fn read_dem(dem: &DemFile, bodies: &[WaterBody], wgs84: &Crs, notes: &mut Vec<String>) -> Result<CoarseRaster> {
+    let stated = dem.crs.as_deref().map(|c| gdal_io::crs(c, "--dem-crs")).transpose()?;
+    let options = RasterReadOptions { crs: stated.as_ref(), ..RasterReadOptions::default() };
+    let read = gdal_io::read_raster(&dem.path, &options)?;
+    let (grid, mut values) = (read.grid, read.raster);
+    if !values.values.iter().any(|v| v.is_finite()) {
+        return Err(Error::content(dem.path.display(), "no cell has a value", "an elevation model in metres"));
+    }
+    let (low, high) = values.values.iter().filter(|v| v.is_finite()).fold((f32::MAX, f32::MIN), |(l, h), &v| (l.min(v), h.max(v)));
+    if low < -12_000.0 || high > 9_000.0 {
+        return Err(Error::content(
+            dem.path.display(),
+            format!("values from {low} to {high}"),
+            "elevations in metres between -12000 and 9000; set the file's nodata value or its scale",
+        ));
+    }
+    let to_dem = Transformer::new(wgs84, &grid.crs)?;
+    let seas: Vec<(MultiPolygon<f64>, u16)> = bodies
+        .iter()
+        .enumerate()
+        .filter(|(_, b)| b.kind == WaterKind::Sea)
+        .map(|(k, b)| (projected(&b.area, &to_dem), k as u16 + 1))
+        .collect();
+    let sea = gdal_io::rasterize(&seas, &grid)?;
+    let mut drowned = 0u64;
+    for (v, &b) in values.values.iter_mut().zip(&sea.values) {
+        if b != 0 && f64::from(*v) <= bodies[b as usize - 1].level_m + 1.0 {
+            *v = f32::NAN;
+            drowned += 1;
+        }
+    }
+    if drowned > 0 {
+        notes.push(format!("{}: {drowned} cells on the open sea are taken as water, not land", dem.path.display()));
+    }
+    let whole = values.values.iter().filter(|v| v.is_finite()).all(|v| v.fract() == 0.0);
+    Ok(CoarseRaster { grid, values, quantum_m: if whole { 1.0 } else { 0.0 } })
+}
+
+/// `area` through `transformer`, vertex by vertex; vertices without an image are dropped.
+pub fn projected(area: &MultiPolygon<f64>, transformer: &Transformer) -> MultiPolygon<f64> {
+    let moved = area.map_coords(|c| match transformer.point(Xy { x: c.x, y: c.y }) {
+        Some(p) => geo::Coord { x: p.x, y: p.y },
+        None => geo::Coord { x: f64::NAN, y: f64::NAN },
+    });
+    let clean = |ring: &geo::LineString<f64>| {
+        geo::LineString::new(ring.0.iter().copied().filter(|c| c.x.is_finite() && c.y.is_finite()).collect())
+    };
+    MultiPolygon::new(
+        moved
+            .iter()
+            .map(|p| geo::Polygon::new(clean(p.exterior()), p.interiors().iter().map(clean).collect()))
+            .filter(|p| p.exterior().0.len() > 3)
+            .collect(),
+    )
+}
+
+fn shipped_features(file: &ShippedFile) -> Result<Vec<Feature>> {
+    let source = Source::Bytes { name: file.name, bytes: file.bytes };
+    let layers = gdal_io::read_features_wgs84(source, &VectorReadOptions::default())?;
+    Ok(layers.into_iter().flat_map(|l| l.features).collect())
+}
+
+fn water_bodies(file: &ShippedFile, kind: WaterKind, year: i32) -> Result<Vec<WaterBody>> {
+    let mut out = Vec::new();
+    for (k, feature) in shipped_features(file)?.into_iter().enumerate() {
+        let area = match feature.geometry.clone() {
+            Some(Geometry::Polygon(p)) => MultiPolygon::new(vec![p]),
+            Some(Geometry::MultiPolygon(m)) => m,
+            _ => continue,
+        };
+        let level_m = feature.number("level_m").ok_or_else(|| {
+            Error::content(format!("{} feature {}", file.name, k + 1), "no level_m", "the height of the water in metres")
+        })?;
+        let since_year = feature.number("since_year").map(|y| y as i32);
+        if since_year.is_some_and(|y| y > year) {
+            continue;
+        }
+        out.push(WaterBody {
+            name: feature.text("name").unwrap_or_default(),
+            name_ru: feature.text("name_ru").unwrap_or_default(),
+            kind,
+            level_m,
+            since_year,
+            area,
+        });
+    }
+    Ok(out)
+}
+
+fn rivers(file: &ShippedFile) -> Result<Vec<River>> {
+    let mut out = Vec::new();
+    for feature in shipped_features(file)? {
+        let lines = match feature.geometry.clone() {
+            Some(Geometry::LineString(l)) => vec![l],
+            Some(Geometry::MultiLineString(m)) => m.0,
+            _ => continue,
+        };
+        for line in lines {
+            out.push(River {
+                name: feature.text("name").unwrap_or_default(),
+                name_ru: feature.text("name_ru").unwrap_or_default(),
+                rank: feature.number("rank").map_or(5, |r| r.clamp(1.0, 5.0) as u8),
+                mouth: feature.text("mouth").unwrap_or_default(),
+                line,
+            });
+        }
+    }
+    Ok(out)
+}
+
+/// The name under which a file is listed in the manifest.
+pub fn file_label(path: &Path) -> String {
+    path.display().to_string()
+}
