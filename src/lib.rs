@@ -4,12 +4,15 @@
 //! become regions of an era; both become rasters, vectors and map sheets. `docs/design.md` has the picture.
 
 pub mod borders;
+pub mod contour;
 pub mod error;
 pub mod gdal_io;
 pub mod grid;
 pub mod pack;
 pub mod raster;
+pub mod rasterize;
 pub mod render;
+pub mod resources;
 pub mod terrain;
 pub mod vector;
 pub mod water;
