@@ -4,13 +4,24 @@
 //! become regions of an era; both become rasters, vectors and map sheets. `docs/design.md` has the picture.
 
 pub mod borders;
+pub mod cli;
 pub mod constraint;
+pub mod contour;
 pub mod error;
+pub mod export;
 pub mod gdal_io;
 pub mod grid;
+pub mod manifest;
 pub mod pack;
+pub mod pipeline;
+pub mod political;
+pub mod progress;
 pub mod raster;
+pub mod rasterize;
+pub mod region;
 pub mod render;
+pub mod resources;
+pub mod shipped;
 pub mod terrain;
 pub mod vector;
 pub mod water;
