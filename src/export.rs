@@ -2,7 +2,7 @@
 
 use crate::borders::{Certainty, ClaimKind};
 use crate::contour::{self, ContourOptions};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gdal_io::styles;
 use crate::gdal_io::{
     self, AttributeColumn, AttributeTable, CogOptions, ColumnUse, ColumnValues, GeometryKind, GpkgLayer, GpkgOptions,
@@ -14,7 +14,8 @@ use crate::pack::{Place, RegionPack};
 use crate::pipeline::BuildRequest;
 use crate::political::RegionsOnGrid;
 use crate::raster::Raster;
-use crate::render::{HillshadeOptions, SheetInput, SheetOptions, draw_sheet, hillshade};
+use crate::render::hillshade::{HillshadeOptions, hillshade};
+use crate::render::{SheetInput, SheetOptions, draw_sheet};
 use crate::shipped;
 use crate::terrain::Relief;
 use crate::vector::Feature;
@@ -321,16 +322,30 @@ pub fn write_vectors(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
         ("places", styles::places()),
         ("peaks", styles::peaks()),
         ("rivers", styles::rivers()),
-        ("water", styles::water()),
+        ("water", water_style()),
         ("contours", styles::contours()),
     ];
     let styles: Vec<LayerStyle> = styles
         .iter()
-        .map(|(layer, style)| LayerStyle { layer, name: "", qml: style.qml(), sld: style.sld() })
+        .map(|(layer, style)| LayerStyle { layer, name: "", qml: style.qml(), sld: style.sld(layer) })
         .collect();
     let path = dir.join("regions.gpkg");
     gdal_io::write_gpkg(&path, &layers, &GpkgOptions { styles: &styles, ..GpkgOptions::default() })?;
     Ok(vec![path])
+}
+
+/// Seas and lakes by kind.
+fn water_style() -> styles::Style {
+    let class = |value: &str, colour| styles::Class {
+        value: value.into(),
+        label: if value.is_empty() { "other" } else { value }.into(),
+        symbol: styles::Symbol::Fill { colour, outline: [70, 110, 150, 255], width_mm: 0.2 },
+    };
+    styles::Style {
+        field: "kind".into(),
+        classes: vec![class("sea", WATER_COLOURS[1]), class("lake", WATER_COLOURS[2]), class("", WATER_COLOURS[2])],
+        labels: None,
+    }
 }
 
 /// Contours of the land, from elevation averaged over blocks so that lines are legible at the map's scale.

@@ -10,7 +10,7 @@ use crate::export::{self, Product};
 use crate::gdal_io::{self, Transformer};
 use crate::grid::{Cell, Crs, Extent, Grid, LonLat, LonLatBox, Window, Xy};
 use crate::manifest::{FileRecord, RunRecord, SourceRecord, StageSeconds};
-use crate::pack::{self, RegionPack};
+use crate::pack::{self, PackSource, RegionPack};
 use crate::political;
 use crate::progress::{Progress, Stage};
 use crate::raster::Raster;
@@ -98,6 +98,7 @@ pub struct BuildSummary {
 
 /// A checked request: nothing in it can be wrong any more, save the data and the disk.
 struct Plan {
+    source: PackSource,
     pack: RegionPack,
     claims: Vec<Claim>,
     /// The grid of the whole pack: regions and constraints are worked out for it, whatever part is built.
@@ -132,7 +133,7 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
         let plan = plan(request)?;
         let folder = OutputFolder::prepare(&plan.out, request.overwrite)?;
         let dem = request.dem.clone().map(|path| DemFile { path, crs: request.dem_crs.clone() });
-        let (ground, files) = region::read_ground(&plan.pack, dem.as_ref(), request.era.first().to_historian())?;
+        let (ground, files) = region::read_ground(&plan.source, dem.as_ref(), request.era.first().to_historian())?;
         Ok((plan, ground, files, folder))
     })?;
     let grid = &plan.grid;
@@ -234,7 +235,8 @@ impl Clock<'_> {
 
 /// Checks the request as far as that goes without reading elevation.
 fn plan(request: &BuildRequest) -> Result<Plan> {
-    let pack = pack::find_pack(&request.region, &request.maps)?;
+    let source = pack::open_pack(&request.region, &request.maps)?;
+    let pack = pack::read_pack(&source)?;
     let (claims, notes) = political::claims_with_borders(&pack, &request.borders, request.borders_crs.as_deref(), request.era)?;
     let crs = gdal_io::crs(request.crs.as_deref().unwrap_or(&pack.crs), "--crs")?;
     if crs.is_geographic {
@@ -259,9 +261,18 @@ fn plan(request: &BuildRequest) -> Result<Plan> {
             grid_of(&crs, b, resolution_m)?
         }
     };
-    let out = request.out.clone().unwrap_or_else(|| Path::new("out").join(format!("{}-{}", pack.name, request.era.slug())));
+    let out = request.out.clone().unwrap_or_else(|| Path::new("out").join(format!("{}-{}", pack.name, slug(request.era))));
     check_resources(&grid, &out)?;
-    Ok(Plan { pack, claims, whole, grid, out, border_files: request.borders.clone(), notes })
+    Ok(Plan { source, pack, claims, whole, grid, out, border_files: request.borders.clone(), notes })
+}
+
+/// The era as part of a file name: `1200`, `300bce`, `1200-1210`.
+fn slug(era: Era) -> String {
+    let year = |y: crate::year::Year| match y.to_historian() {
+        n if n < 0 => format!("{}bce", -n),
+        n => n.to_string(),
+    };
+    if era.first() == era.last() { year(era.first()) } else { format!("{}-{}", year(era.first()), year(era.last())) }
 }
 
 /// The grid of a box in longitude and latitude: the rectangle around its outline in the CRS, on whole cells.
@@ -617,8 +628,8 @@ fn input_records(ground: &[GroundFile], plan: &Plan) -> Result<Vec<FileRecord>> 
             GroundFile::Path(p) => FileRecord::of_file(p, &region::file_label(p))?,
         });
     }
-    for (name, bytes) in &plan.pack.files {
-        out.push(FileRecord::of_bytes(bytes, name));
+    for name in plan.source.file_names() {
+        out.push(FileRecord::of_bytes(&plan.source.read(&name)?, &format!("pack:{}/{name}", plan.pack.name)));
     }
     for p in &plan.border_files {
         out.push(FileRecord::of_file(p, &region::file_label(p))?);

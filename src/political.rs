@@ -2,12 +2,12 @@
 //! cell.
 
 use crate::borders::{
-    self, BorderLine, Claim, PlaneClaim, PolityRegion, RegionOptions, cut_at_coast, political_regions, project_claims,
+    self, BorderLine, Claim, FieldMapping, PlaneClaim, PolityRegion, RegionOptions, cut_at_coast, political_regions, project_claims,
 };
 use crate::error::{Error, Result};
 use crate::gdal_io::{self, Transformer, VectorReadOptions};
 use crate::grid::{Grid, LonLat, Xy};
-use crate::pack::{self, BorderMapping, RegionPack};
+use crate::pack::{self, RegionPack};
 use crate::raster::Raster;
 use crate::region;
 use crate::water::{WaterBody, WaterKind};
@@ -49,7 +49,8 @@ pub fn claims_with_borders(
         let layers = gdal_io::read_features_wgs84(path, &options)?;
         let features: Vec<_> = layers.into_iter().flat_map(|l| l.features).collect();
         let name = region::file_label(path);
-        let (added, problems) = pack::claims_from_features(&features, &name, &BorderMapping::default());
+        let (added, problems) = borders::claims_from_features(&features, &name, &FieldMapping::default());
+        let problems: Vec<_> = problems.into_iter().chain(pack::check_added_claims(&added, pack, &name)).collect();
         let errors: Vec<String> = problems.iter().filter(|p| p.is_error()).map(ToString::to_string).collect();
         if !errors.is_empty() {
             return Err(Error::Pack { pack: name, count: errors.len(), list: errors.join("\n") });

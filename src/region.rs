@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use crate::gdal_io::{self, RasterReadOptions, Source, Transformer, VectorReadOptions};
 use crate::grid::{Crs, Grid, Xy};
-use crate::pack::RegionPack;
+use crate::pack::{self, BaseLayer, PackSource};
 use crate::raster::Raster;
 use crate::shipped::{self, ShippedFile};
 use crate::terrain::Uv;
@@ -104,57 +104,84 @@ pub enum GroundFile {
     Path(PathBuf),
 }
 
-/// Reads the ground of `pack` for a map of `year` (historian's numbering): lakes that did not exist then are left out.
+/// Reads the ground of the pack in `source` for a map of `year` (historian's numbering): lakes that did not exist then are
+/// left out. The pack's own base layers replace the shipped ones; `dem` replaces either elevation.
 ///
 /// # Errors
-/// Those of reading; [`Error::Content`] when a water file lacks levels or names.
-pub fn read_ground(pack: &RegionPack, dem: Option<&DemFile>, year: i32) -> Result<(Ground, Vec<GroundFile>)> {
-    let _ = pack;
+/// Those of reading; [`Error::Content`] when a water file lacks levels.
+pub fn read_ground(source: &PackSource, dem: Option<&DemFile>, year: i32) -> Result<(Ground, Vec<GroundFile>)> {
     let mut notes = Vec::new();
     let mut files = Vec::new();
     let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
-    let mut bodies = water_bodies(&shipped::OCEAN, WaterKind::Sea, year)?;
-    bodies.extend(water_bodies(&shipped::LAKES, WaterKind::Lake, year)?);
-    let rivers = rivers(&shipped::RIVERS)?;
-    let land = match dem {
-        None => {
-            files.push(GroundFile::Shipped(shipped::LAND));
-            let mut land = read_shipped(&shipped::LAND)?;
-            land.quantum_m = 1.0;
-            land
-        }
-        Some(dem) => {
-            files.push(GroundFile::Path(dem.path.clone()));
-            read_dem(dem, &bodies, &wgs84, &mut notes)?
+    let mut layer = |layer, shipped: ShippedFile| -> Result<BaseFile> {
+        match pack::base_layer_file(source, layer) {
+            // The manifest lists the pack's own files already.
+            Some(name) => Ok(BaseFile { bytes: source.read(&name)?.into(), name }),
+            None => {
+                files.push(GroundFile::Shipped(shipped));
+                Ok(BaseFile { name: shipped.name.to_string(), bytes: shipped.bytes.into() })
+            }
         }
     };
-    for f in [shipped::SEA_FLOOR, shipped::OCEAN, shipped::LAKES, shipped::RIVERS] {
-        files.push(GroundFile::Shipped(f));
-    }
-    let sea_floor = Some(read_shipped(&shipped::SEA_FLOOR)?);
+    let mut bodies = water_bodies(&layer(BaseLayer::Ocean, shipped::OCEAN)?, WaterKind::Sea, year)?;
+    bodies.extend(water_bodies(&layer(BaseLayer::Lakes, shipped::LAKES)?, WaterKind::Lake, year)?);
+    let rivers = rivers(&layer(BaseLayer::Rivers, shipped::RIVERS)?)?;
+    let own_elevation = pack::base_layer_file(source, BaseLayer::Elevation).is_some();
+    let land = match dem {
+        Some(dem) => {
+            let stated = dem.crs.as_deref().map(|c| gdal_io::crs(c, "--dem-crs")).transpose()?;
+            let label = dem.path.display().to_string();
+            let land = read_dem(Source::Path(&dem.path), &label, stated.as_ref(), &bodies, &wgs84, &mut notes)?;
+            files.push(GroundFile::Path(dem.path.clone()));
+            land
+        }
+        None => {
+            let file = layer(BaseLayer::Elevation, shipped::LAND)?;
+            let source = Source::Bytes { name: &file.name, bytes: &file.bytes };
+            if own_elevation {
+                read_dem(source, &file.name, None, &bodies, &wgs84, &mut notes)?
+            } else {
+                let read = gdal_io::read_raster(source, &RasterReadOptions::default())?;
+                CoarseRaster { grid: read.grid, values: read.raster, quantum_m: SHIPPED_QUANTUM_M }
+            }
+        }
+    };
+    files.push(GroundFile::Shipped(shipped::SEA_FLOOR));
+    let floor = Source::Bytes { name: shipped::SEA_FLOOR.name, bytes: shipped::SEA_FLOOR.bytes };
+    let read = gdal_io::read_raster(floor, &RasterReadOptions::default())?;
+    let sea_floor = Some(CoarseRaster { grid: read.grid, values: read.raster, quantum_m: 0.0 });
     Ok((Ground { land, sea_floor, bodies, rivers, notes }, files))
 }
 
-fn read_shipped(file: &ShippedFile) -> Result<CoarseRaster> {
-    let source = Source::Bytes { name: file.name, bytes: file.bytes };
-    let read = gdal_io::read_raster(source, &RasterReadOptions::default())?;
-    Ok(CoarseRaster { grid: read.grid, values: read.raster, quantum_m: 0.0 })
+/// The shipped elevation is rounded to 1 m in the mountains and to 0.25 m in the plains.
+const SHIPPED_QUANTUM_M: f64 = 0.5;
+
+/// A vector or raster file that the ground is read from.
+struct BaseFile {
+    name: String,
+    bytes: std::borrow::Cow<'static, [u8]>,
 }
 
 /// Reads the user's elevation model: voids stay void, cells whose centre lies in a sea become void unless they stand clearly
 /// above it, so that sea and land are never averaged together.
-fn read_dem(dem: &DemFile, bodies: &[WaterBody], wgs84: &Crs, notes: &mut Vec<String>) -> Result<CoarseRaster> {
-    let stated = dem.crs.as_deref().map(|c| gdal_io::crs(c, "--dem-crs")).transpose()?;
-    let options = RasterReadOptions { crs: stated.as_ref(), ..RasterReadOptions::default() };
-    let read = gdal_io::read_raster(&dem.path, &options)?;
+fn read_dem(
+    source: Source,
+    label: &str,
+    stated: Option<&Crs>,
+    bodies: &[WaterBody],
+    wgs84: &Crs,
+    notes: &mut Vec<String>,
+) -> Result<CoarseRaster> {
+    let options = RasterReadOptions { crs: stated, ..RasterReadOptions::default() };
+    let read = gdal_io::read_raster(source, &options)?;
     let (grid, mut values) = (read.grid, read.raster);
     if !values.values.iter().any(|v| v.is_finite()) {
-        return Err(Error::content(dem.path.display(), "no cell has a value", "an elevation model in metres"));
+        return Err(Error::content(label, "no cell has a value", "an elevation model in metres"));
     }
     let (low, high) = values.values.iter().filter(|v| v.is_finite()).fold((f32::MAX, f32::MIN), |(l, h), &v| (l.min(v), h.max(v)));
     if low < -12_000.0 || high > 9_000.0 {
         return Err(Error::content(
-            dem.path.display(),
+            label,
             format!("values from {low} to {high}"),
             "elevations in metres between -12000 and 9000; set the file's nodata value or its scale",
         ));
@@ -175,7 +202,7 @@ fn read_dem(dem: &DemFile, bodies: &[WaterBody], wgs84: &Crs, notes: &mut Vec<St
         }
     }
     if drowned > 0 {
-        notes.push(format!("{}: {drowned} cells on the open sea are taken as water, not land", dem.path.display()));
+        notes.push(format!("{label}: {drowned} cells on the open sea are taken as water, not land"));
     }
     let whole = values.values.iter().filter(|v| v.is_finite()).all(|v| v.fract() == 0.0);
     Ok(CoarseRaster { grid, values, quantum_m: if whole { 1.0 } else { 0.0 } })
@@ -199,15 +226,15 @@ pub fn projected(area: &MultiPolygon<f64>, transformer: &Transformer) -> MultiPo
     )
 }
 
-fn shipped_features(file: &ShippedFile) -> Result<Vec<Feature>> {
-    let source = Source::Bytes { name: file.name, bytes: file.bytes };
+fn features_of(file: &BaseFile) -> Result<Vec<Feature>> {
+    let source = Source::Bytes { name: &file.name, bytes: &file.bytes };
     let layers = gdal_io::read_features_wgs84(source, &VectorReadOptions::default())?;
     Ok(layers.into_iter().flat_map(|l| l.features).collect())
 }
 
-fn water_bodies(file: &ShippedFile, kind: WaterKind, year: i32) -> Result<Vec<WaterBody>> {
+fn water_bodies(file: &BaseFile, kind: WaterKind, year: i32) -> Result<Vec<WaterBody>> {
     let mut out = Vec::new();
-    for (k, feature) in shipped_features(file)?.into_iter().enumerate() {
+    for (k, feature) in features_of(file)?.into_iter().enumerate() {
         let area = match feature.geometry.clone() {
             Some(Geometry::Polygon(p)) => MultiPolygon::new(vec![p]),
             Some(Geometry::MultiPolygon(m)) => m,
@@ -232,9 +259,9 @@ fn water_bodies(file: &ShippedFile, kind: WaterKind, year: i32) -> Result<Vec<Wa
     Ok(out)
 }
 
-fn rivers(file: &ShippedFile) -> Result<Vec<River>> {
+fn rivers(file: &BaseFile) -> Result<Vec<River>> {
     let mut out = Vec::new();
-    for feature in shipped_features(file)? {
+    for feature in features_of(file)? {
         let lines = match feature.geometry.clone() {
             Some(Geometry::LineString(l)) => vec![l],
             Some(Geometry::MultiLineString(m)) => m.0,
