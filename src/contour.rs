@@ -111,7 +111,7 @@ fn row_steps(elevation: &Raster<f32>, row: usize, interval_m: f64) -> Vec<Step> 
         // A corner on the level counts as above it: levels in (lowest, highest].
         let first = (lowest / interval_m).floor() + 1.0;
         let last = (highest / interval_m).floor();
-        if !(first <= last) || [nw, ne, sw, se].iter().any(|v| !v.is_finite()) {
+        if first > last || [nw, ne, sw, se].iter().any(|v| !v.is_finite()) {
             continue;
         }
         let cell = row as u64 * cols + col as u64;

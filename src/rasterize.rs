@@ -147,8 +147,9 @@ fn fill<T: Copy + Send + Sync>(lattice: &Lattice, edges: &[Edge<T>], raster: &mu
         if last < 0.0 || first > (rows - 1) as f64 || last < first {
             continue;
         }
-        for band in first as usize / BAND_ROWS..=(last as usize).min(rows - 1) / BAND_ROWS {
-            bands[band].push(number as u32);
+        let (first, last) = (first as usize / BAND_ROWS, (last as usize).min(rows - 1) / BAND_ROWS);
+        for band in &mut bands[first..=last] {
+            band.push(number as u32);
         }
     }
     raster.values.par_chunks_mut(BAND_ROWS * cols).zip(&bands).enumerate().for_each(|(band, (values, numbers))| {

@@ -19,7 +19,7 @@ pub struct RasterReadOptions<'a> {
     pub crs_flag: &'static str,
     /// Band, from 1.
     pub band: usize,
-    /// The most bytes to spend on values; by default what memory the system has available.
+    /// The most bytes to spend on values; by default half the memory that the system has available.
     pub max_bytes: Option<u64>,
 }
 
@@ -128,7 +128,7 @@ impl Header {
                 true => "control points in place of a geotransform",
                 false => "no geotransform",
             };
-            content(found.into(), "a georeferenced raster; warp it with gdalwarp, or add a world file")
+            content(found.into(), "a complete raster with a geotransform; fetch it again if it was cut short, else warp it with gdalwarp or add a world file")
         })?;
         let [x, width, row_x, y, col_y, height] = transform;
         if !transform.iter().all(|v| v.is_finite()) || width == 0.0 || height == 0.0 {

@@ -87,10 +87,11 @@ pub fn read_layers<'a>(source: impl Into<Source<'a>>, crs: Option<&Crs>) -> Resu
     Ok(layers)
 }
 
-/// All layers of `source` in longitude and latitude (WGS 84).
+/// All layers of `source` that have geometries or at least a CRS, in longitude and latitude (WGS 84). Plain tables, such
+/// as the styles that QGIS keeps in a GeoPackage, are left out.
 ///
 /// # Errors
-/// As [`read_layers`]; [`Error::MissingCrs`] for a layer without CRS; [`Error::Content`] for coordinates that have no
+/// As [`read_layers`]; [`Error::Content`] when no layer is left; [`Error::MissingCrs`] for a layer without CRS; [`Error::Content`] for coordinates that have no
 /// place on the earth, which a wrong CRS or swapped axes produce.
 pub fn read_features_wgs84<'a>(source: impl Into<Source<'a>>, options: &VectorReadOptions) -> Result<Vec<Layer>> {
     let source = source.into();
@@ -98,6 +99,9 @@ pub fn read_features_wgs84<'a>(source: impl Into<Source<'a>>, options: &VectorRe
     let wgs84 = crs::crs(WGS84, options.crs_flag)?;
     let mut out = Vec::new();
     for layer in read_layers(source, options.crs)? {
+        if layer.crs.is_none() && layer.features.iter().all(|f| f.geometry.is_none()) {
+            continue;
+        }
         let VectorLayer { name, crs: Some(crs), mut features } = layer else {
             return Err(Error::MissingCrs { path: format!("{label}, layer '{}'", layer.name), flag: options.crs_flag });
         };
@@ -121,6 +125,9 @@ pub fn read_features_wgs84<'a>(source: impl Into<Source<'a>>, options: &VectorRe
             }
         }
         out.push(Layer { name, features });
+    }
+    if out.is_empty() {
+        return Err(Error::content(label, "tables without geometry", "a layer of points, lines or polygons"));
     }
     Ok(out)
 }

@@ -24,7 +24,7 @@ pub fn write_beside(path: &Path, bytes: &[u8]) -> Result<()> {
     }
     // The system's error comes wrapped with the temporary name, which no user knows: its kind says enough.
     let mut file = builder.tempfile_in(folder).map_err(|e| Error::write(path, e.kind()))?;
-    file.write_all(bytes).map_err(fail)?;
+    file.as_file_mut().write_all(bytes).map_err(fail)?; // not through `file`, which adds its name to errors
     file.as_file().sync_all().map_err(fail)?;
     file.persist(path).map_err(|e| fail(e.error))?;
     Ok(())
