@@ -14,7 +14,7 @@ use crate::pack::{Place, RegionPack};
 use crate::pipeline::BuildRequest;
 use crate::political::RegionsOnGrid;
 use crate::raster::Raster;
-use crate::render::hillshade::{HillshadeOptions, hillshade};
+use crate::render::hillshade::{HillshadeOptions, Light, hillshade};
 use crate::render::{SheetInput, SheetOptions, draw_sheet};
 use crate::shipped;
 use crate::terrain::Relief;
@@ -83,7 +83,7 @@ pub fn write_rasters(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
     };
     written.extend(gdal_io::write_cog(&dir.join("elevation.tif"), p.grid, &[&p.elevation], &options)?);
 
-    let shade = hillshade(p.ring_elevation, p.grid.transform.cell_width, &HillshadeOptions::default());
+    let shade = hillshade(p.ring_elevation, p.grid.transform.cell_width, &HillshadeOptions { light: Light::Multidirectional, z_factor: 1.5, ..HillshadeOptions::default() });
     let shade = shade.crop(Window { col: 1, row: 1, cols: p.grid.cols, rows: p.grid.rows });
     let options = CogOptions {
         nodata: Some(0.0),
@@ -392,7 +392,7 @@ fn contour_features(p: &Product) -> Vec<Feature> {
         .into_iter()
         .map(|c| {
             let is_index = i32::from((c.level_m / interval).round() as i64 % 5 == 0);
-            feature(c.line, json!({"level_m": c.level_m, "is_index": is_index}))
+            feature(c.line, json!({"level_m": c.level_m, "is_index": is_index, "label": format!("{:.0}", c.level_m)}))
         })
         .collect()
 }

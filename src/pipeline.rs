@@ -26,6 +26,9 @@ use geo::LineString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// How many notes are told at the end of a run; the manifest has all.
+const NOTES_TOLD: usize = 6;
+
 /// What to build.
 #[derive(Debug, Clone)]
 pub struct BuildRequest {
@@ -189,8 +192,11 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
         seconds: clock.seconds.clone(),
     };
     manifest.write(dir)?;
-    for n in &notes {
+    for n in notes.iter().take(NOTES_TOLD) {
         clock.progress.note(n);
+    }
+    if notes.len() > NOTES_TOLD {
+        clock.progress.note(&format!("{} more notes in {}", notes.len() - NOTES_TOLD, crate::manifest::FILE_NAME));
     }
     let out = folder.keep()?;
     Ok(BuildSummary {
