@@ -53,7 +53,8 @@ pub struct Product<'a> {
 pub const ELEVATION_NODATA: f64 = -9999.0;
 
 /// Colours of the water mask by code.
-const WATER_COLOURS: [[u8; 4]; 4] = [[236, 231, 217, 255], [120, 163, 200, 255], [150, 190, 220, 255], [70, 120, 180, 255]];
+const WATER_COLOURS: [[u8; 4]; 4] =
+    [[236, 231, 217, 255], [120, 163, 200, 255], [150, 190, 220, 255], [70, 120, 180, 255]];
 
 impl Product<'_> {
     fn metadata(&self, title: &str) -> Vec<(String, String)> {
@@ -83,7 +84,11 @@ pub fn write_rasters(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
     };
     written.extend(gdal_io::write_cog(&dir.join("elevation.tif"), p.grid, &[&p.elevation], &options)?);
 
-    let shade = hillshade(p.ring_elevation, p.grid.transform.cell_width, &HillshadeOptions { light: Light::Multidirectional, z_factor: 1.5, ..HillshadeOptions::default() });
+    let shade = hillshade(
+        p.ring_elevation,
+        p.grid.transform.cell_width,
+        &HillshadeOptions { light: Light::Multidirectional, z_factor: 1.5, ..HillshadeOptions::default() },
+    );
     let shade = shade.crop(Window { col: 1, row: 1, cols: p.grid.cols, rows: p.grid.rows });
     let options = CogOptions {
         nodata: Some(0.0),
@@ -208,9 +213,8 @@ pub fn write_vectors(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
         let e = p.grid.extent();
         (xy.x >= e.min_x && xy.x < e.max_x && xy.y >= e.min_y && xy.y < e.max_y).then_some(Point::new(xy.x, xy.y))
     };
-    let name_of = |code: u16| {
-        p.regions.polities.iter().find(|q| q.code == code).map_or(Value::Null, |q| json!(q.claim.name))
-    };
+    let name_of =
+        |code: u16| p.regions.polities.iter().find(|q| q.code == code).map_or(Value::Null, |q| json!(q.claim.name));
 
     let polities: Vec<Feature> = p
         .regions
@@ -278,10 +282,7 @@ pub fn write_vectors(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
         .rivers
         .iter()
         .map(|r| {
-            feature(
-                r.line.clone(),
-                json!({"name": r.name, "name_ru": r.name_ru, "rank": r.rank, "mouth": r.mouth}),
-            )
+            feature(r.line.clone(), json!({"name": r.name, "name_ru": r.name_ru, "rank": r.rank, "mouth": r.mouth}))
         })
         .collect();
     let water: Vec<Feature> = p
@@ -306,9 +307,30 @@ pub fn write_vectors(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
         features,
     };
     let layers = [
-        layer("contours", "Contours", "Height lines of the land", GeometryKind::LineString, &["level_m", "is_index"], &contours),
-        layer("water", "Seas and lakes", "Water bodies of the year", GeometryKind::MultiPolygon, &["name", "kind"], &water),
-        layer("polities", "Polities", "Who held the land", GeometryKind::MultiPolygon, &["code", "id", "name"], &polities),
+        layer(
+            "contours",
+            "Contours",
+            "Height lines of the land",
+            GeometryKind::LineString,
+            &["level_m", "is_index"],
+            &contours,
+        ),
+        layer(
+            "water",
+            "Seas and lakes",
+            "Water bodies of the year",
+            GeometryKind::MultiPolygon,
+            &["name", "kind"],
+            &water,
+        ),
+        layer(
+            "polities",
+            "Polities",
+            "Who held the land",
+            GeometryKind::MultiPolygon,
+            &["code", "id", "name"],
+            &polities,
+        ),
         layer("rivers", "Rivers", "From source to mouth", GeometryKind::LineString, &["name", "rank"], &rivers),
         layer("borders", "Borders", "Lines between polities", GeometryKind::LineString, &["left", "right"], &borders),
         layer("peaks", "Summits", "Surveyed heights", GeometryKind::Point, &["name", "height_m"], &peaks),
@@ -436,14 +458,19 @@ pub fn write_sheet(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
 
 /// The small print.
 fn imprint(p: &Product) -> Vec<String> {
-    let mut used: Vec<&str> = p.regions.polities.iter().flat_map(|q| q.claim.sources.iter().map(String::as_str)).collect();
+    let mut used: Vec<&str> =
+        p.regions.polities.iter().flat_map(|q| q.claim.sources.iter().map(String::as_str)).collect();
     used.sort_unstable();
     used.dedup();
     let cited: Vec<&str> =
         p.pack.sources.iter().filter(|s| used.contains(&s.id.as_str())).map(|s| s.citation.as_str()).collect();
     let conjectural = p.regions.polities.iter().filter(|q| q.claim.certainty == Certainty::Conjectural).count();
     vec![
-        format!("Political regions of {}: {} polities, {conjectural} of them conjectural in outline.", p.era, p.regions.polities.len()),
+        format!(
+            "Political regions of {}: {} polities, {conjectural} of them conjectural in outline.",
+            p.era,
+            p.regions.polities.len()
+        ),
         format!("After {}", cited.join(" ")),
         format!(
             "Relief: {}; {}. Coast, lakes and rivers: {}. {}, {} m cells, seed {}. Made with histmap {}.",
@@ -462,7 +489,13 @@ fn imprint(p: &Product) -> Vec<String> {
 ///
 /// # Errors
 /// [`Error::Read`] when an output cannot be hashed.
-pub fn manifest(p: &Product, relief: &Relief, request: &BuildRequest, outputs: &[PathBuf], dir: &Path) -> Result<Manifest> {
+pub fn manifest(
+    p: &Product,
+    relief: &Relief,
+    request: &BuildRequest,
+    outputs: &[PathBuf],
+    dir: &Path,
+) -> Result<Manifest> {
     let mut records = Vec::new();
     for path in outputs {
         let name = path.strip_prefix(dir).unwrap_or(path).display().to_string();
@@ -512,4 +545,3 @@ pub fn manifest(p: &Product, relief: &Relief, request: &BuildRequest, outputs: &
         run: RunRecord::default(),
     })
 }
-

@@ -377,10 +377,8 @@ fn check_placement(features: &[Feature], file: &str, toml: &RegionToml, problems
     use geo::BoundingRect;
     let id = |f: &Feature| f.text("id").or_else(|| f.text("name")).unwrap_or_default();
     if let Some(extent) = &toml.extent {
-        let boxes: Vec<_> = (1..)
-            .zip(features)
-            .filter_map(|(n, f)| Some((n, id(f), f.geometry.as_ref()?.bounding_rect()?)))
-            .collect();
+        let boxes: Vec<_> =
+            (1..).zip(features).filter_map(|(n, f)| Some((n, id(f), f.geometry.as_ref()?.bounding_rect()?))).collect();
         problems.extend(outside_extent(&boxes, extent, file));
     }
     if toml.polities.iter().any(|p| p == file) {

@@ -17,8 +17,8 @@ use crate::raster::Raster;
 use crate::region::{self, CoarseRaster, DemFile, Ground, GroundFile};
 use crate::resources;
 use crate::terrain::{
-    self, BodyLevel, CoarseMode, CoarsePlace, CoarseSurface, CoursePoint, Pin, PlacedSurface, Placement, RefineOptions, Relief,
-    RiverCourse, RoughnessModel, Terrain,
+    self, BodyLevel, CoarseMode, CoarsePlace, CoarseSurface, CoursePoint, Pin, PlacedSurface, Placement, RefineOptions,
+    Relief, RiverCourse, RoughnessModel, Terrain,
 };
 use crate::water::{River, WaterBody, WaterKind};
 use crate::year::Era;
@@ -149,7 +149,8 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
     let relief = clock.time(Stage::Terrain, || {
         let origin = grid.lattice_origin();
         let window = Window { col: origin.col - 1, row: origin.row - 1, ..ring };
-        let mut relief = terrain::refine_window(&terrain, window, &RefineOptions { seed: request.seed, ..RefineOptions::default() });
+        let mut relief =
+            terrain::refine_window(&terrain, window, &RefineOptions { seed: request.seed, ..RefineOptions::default() });
         round_to_step(&mut relief.elevation);
         Ok(relief)
     })?;
@@ -243,13 +244,18 @@ impl Clock<'_> {
 fn plan(request: &BuildRequest) -> Result<Plan> {
     let source = pack::open_pack(&request.region, &request.maps)?;
     let pack = pack::read_pack(&source)?;
-    let (claims, notes) = political::claims_with_borders(&pack, &request.borders, request.borders_crs.as_deref(), request.era)?;
+    let (claims, notes) =
+        political::claims_with_borders(&pack, &request.borders, request.borders_crs.as_deref(), request.era)?;
     let crs = gdal_io::crs(request.crs.as_deref().unwrap_or(&pack.crs), "--crs")?;
     if crs.is_geographic {
         return Err(Error::GeographicCrs { crs: crs.name });
     }
     if gdal_io::metres_per_unit(&crs)?.is_some_and(|m| (m - 1.0).abs() > 1e-9) {
-        return Err(Error::argument("--crs", format!("{} is not in metres", crs.name), "choose a projected CRS in metres"));
+        return Err(Error::argument(
+            "--crs",
+            format!("{} is not in metres", crs.name),
+            "choose a projected CRS in metres",
+        ));
     }
     let resolution_m = request.resolution_m.unwrap_or(pack.resolution_m);
     let whole = grid_of(&crs, &pack.extent, resolution_m)?;
@@ -267,7 +273,8 @@ fn plan(request: &BuildRequest) -> Result<Plan> {
             grid_of(&crs, b, resolution_m)?
         }
     };
-    let out = request.out.clone().unwrap_or_else(|| Path::new("out").join(format!("{}-{}", pack.name, slug(request.era))));
+    let out =
+        request.out.clone().unwrap_or_else(|| Path::new("out").join(format!("{}-{}", pack.name, slug(request.era))));
     check_resources(&grid, &out)?;
     Ok(Plan { source, pack, claims, whole, grid, out, border_files: request.borders.clone(), notes })
 }
@@ -284,7 +291,8 @@ fn slug(era: Era) -> String {
 /// The grid of a box in longitude and latitude: the rectangle around its outline in the CRS, on whole cells.
 fn grid_of(crs: &Crs, bounds: &LonLatBox, resolution_m: f64) -> Result<Grid> {
     let to_crs = Transformer::new(&gdal_io::crs(gdal_io::WGS84, "--crs")?, crs)?;
-    let outline: Vec<Option<Xy>> = bounds.outline(64).into_iter().map(|p| to_crs.point(Xy { x: p.lon, y: p.lat })).collect();
+    let outline: Vec<Option<Xy>> =
+        bounds.outline(64).into_iter().map(|p| to_crs.point(Xy { x: p.lon, y: p.lat })).collect();
     let extent = Extent::around(outline.iter().flatten().copied()).filter(|_| outline.iter().all(Option::is_some));
     let Some(extent) = extent else {
         return Err(Error::argument("--crs", format!("{} cannot show the region", crs.name), "choose one made for it"));
@@ -347,7 +355,8 @@ impl OutputFolder {
             _ => PathBuf::from("."),
         };
         std::fs::create_dir_all(&parent).map_err(|e| Error::write(&parent, e))?;
-        let work = tempfile::Builder::new().prefix(".histmap-").tempdir_in(&parent).map_err(|e| Error::write(&parent, e))?;
+        let work =
+            tempfile::Builder::new().prefix(".histmap-").tempdir_in(&parent).map_err(|e| Error::write(&parent, e))?;
         Ok(OutputFolder { work, out: out.to_path_buf() })
     }
 
@@ -486,7 +495,11 @@ fn placement(crs: &Crs, coarse: &CoarseRaster, cell_m: f64, absolute: Window) ->
         let mut ys: Vec<f64> = nodes.iter().map(|n| -(n.1 as f64) * cell_m).collect();
         transformer.forward(&mut xs, &mut ys);
         if xs.iter().any(|x| !x.is_finite()) {
-            return Err(Error::argument("--crs", format!("{} cannot show the region", crs.name), "choose one made for it"));
+            return Err(Error::argument(
+                "--crs",
+                format!("{} cannot show the region", crs.name),
+                "choose one made for it",
+            ));
         }
         Ok(xs.iter().zip(&ys).map(|(&x, &y)| coarse.uv(Xy { x, y })).collect())
     })
@@ -596,7 +609,9 @@ fn pins(plan: &Plan, to_work: &Transformer, notes: &mut Vec<String>) -> Vec<Pin>
         let Some(p) = to_work.point(Xy { x: peak.at.lon, y: peak.at.lat }) else { continue };
         let cell = terrain::lattice_cell(p.x / cell_m, -p.y / cell_m);
         match pins.iter().find(|(other, _)| other.cell == cell) {
-            Some((_, other)) => notes.push(format!("{} lies in the same cell as {other}, which is higher and keeps it", peak.name)),
+            Some((_, other)) => {
+                notes.push(format!("{} lies in the same cell as {other}, which is higher and keeps it", peak.name))
+            }
             None => pins.push((Pin { cell, z_m: peak.height_m as f32, summit: true }, &peak.name)),
         }
     }

@@ -2,7 +2,8 @@
 //! cell.
 
 use crate::borders::{
-    self, BorderLine, Claim, FieldMapping, PlaneClaim, PolityRegion, RegionOptions, cut_at_coast, political_regions, project_claims,
+    self, BorderLine, Claim, FieldMapping, PlaneClaim, PolityRegion, RegionOptions, cut_at_coast, political_regions,
+    project_claims,
 };
 use crate::error::{Error, Result};
 use crate::gdal_io::{self, Transformer, VectorReadOptions};
@@ -98,9 +99,8 @@ pub fn regions_on_grid(
     let project = |p: LonLat| forward.point(Xy { x: p.lon, y: p.lat });
     let plane: Vec<PlaneClaim> = project_claims(&selection.claims, &project)?;
     let uncut = political_regions(&plane, &RegionOptions::default())?;
-    let (mut regions, mut contested) = borders::stack(grid.cols, grid.rows, &uncut.polities, |p| {
-        gdal_io::rasterize_mask(&p.outline, grid, false)
-    })?;
+    let (mut regions, mut contested) =
+        borders::stack(grid.cols, grid.rows, &uncut.polities, |p| gdal_io::rasterize_mask(&p.outline, grid, false))?;
     for (i, &w) in water.values.iter().enumerate() {
         if w == WaterKind::Sea as u8 {
             regions.values[i] = 0;

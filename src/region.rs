@@ -178,7 +178,8 @@ fn read_dem(
     if !values.values.iter().any(|v| v.is_finite()) {
         return Err(Error::content(label, "no cell has a value", "an elevation model in metres"));
     }
-    let (low, high) = values.values.iter().filter(|v| v.is_finite()).fold((f32::MAX, f32::MIN), |(l, h), &v| (l.min(v), h.max(v)));
+    let (low, high) =
+        values.values.iter().filter(|v| v.is_finite()).fold((f32::MAX, f32::MIN), |(l, h), &v| (l.min(v), h.max(v)));
     if low < -12_000.0 || high > 9_000.0 {
         return Err(Error::content(
             label,
@@ -241,7 +242,11 @@ fn water_bodies(file: &BaseFile, kind: WaterKind, year: i32) -> Result<Vec<Water
             _ => continue,
         };
         let level_m = feature.number("level_m").ok_or_else(|| {
-            Error::content(format!("{} feature {}", file.name, k + 1), "no level_m", "the height of the water in metres")
+            Error::content(
+                format!("{} feature {}", file.name, k + 1),
+                "no level_m",
+                "the height of the water in metres",
+            )
         })?;
         let since_year = feature.number("since_year").map(|y| y as i32);
         if since_year.is_some_and(|y| y > year) {

@@ -26,7 +26,8 @@ macro_rules! shipped {
 }
 
 /// Land elevation, 30 arc-seconds, metres, cell means; nodata on the open sea.
-pub const LAND: ShippedFile = shipped!("land.tif", "NOAA GLOBE 1.0 (1999), tile G, levelled and completed by ETOPO1", "public domain");
+pub const LAND: ShippedFile =
+    shipped!("land.tif", "NOAA GLOBE 1.0 (1999), tile G, levelled and completed by ETOPO1", "public domain");
 /// Sea floor under the Black Sea, Azov and Caspian, 0.1 degrees, metres.
 pub const SEA_FLOOR: ShippedFile = shipped!("seafloor.tif", "NOAA ETOPO1 (2009), at 0.1 degrees", "public domain");
 /// Seas with their names and levels.

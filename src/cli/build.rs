@@ -103,7 +103,14 @@ fn parse_bbox(text: &str) -> Result<LonLatBox> {
 fn table(summary: &BuildSummary) -> String {
     let mut out = format!(
         "{}: {} in {}, {} polities, {} x {} cells of {} m, {}\n",
-        summary.out, summary.region_title, summary.era, summary.polities, summary.cols, summary.rows, summary.resolution_m, summary.crs
+        summary.out,
+        summary.region_title,
+        summary.era,
+        summary.polities,
+        summary.cols,
+        summary.rows,
+        summary.resolution_m,
+        summary.crs
     );
     let width = summary.files.iter().map(|f| f.path.len()).max().unwrap_or(0);
     for f in &summary.files {

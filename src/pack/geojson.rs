@@ -33,7 +33,8 @@ pub(super) fn parse(text: &str, name: &str, problems: &mut Vec<Problem>) -> Vec<
     };
     let kind = root.get("type").and_then(Value::as_str).unwrap_or("");
     let (Value::Object(mut root), "FeatureCollection") = (root.clone(), kind) else {
-        let found = if kind.is_empty() { "it has no GeoJSON type".to_string() } else { format!("it is a {}", shown(kind)) };
+        let found =
+            if kind.is_empty() { "it has no GeoJSON type".to_string() } else { format!("it is a {}", shown(kind)) };
         problems.push(Problem::error(name, found, "a FeatureCollection").about("type"));
         return Vec::new();
     };
@@ -86,7 +87,9 @@ fn geometry(value: &Value, depth: usize) -> Result<Geometry<f64>, Fault> {
         "Point" => Point::from(position(coordinates)?).into(),
         "MultiPoint" => MultiPoint::new(positions(coordinates)?.into_iter().map(Point::from).collect()).into(),
         "LineString" => line(coordinates)?.into(),
-        "MultiLineString" => MultiLineString::new(list(coordinates)?.iter().map(line).collect::<Result<_, _>>()?).into(),
+        "MultiLineString" => {
+            MultiLineString::new(list(coordinates)?.iter().map(line).collect::<Result<_, _>>()?).into()
+        }
         "Polygon" => polygon(coordinates)?.into(),
         "MultiPolygon" => MultiPolygon::new(list(coordinates)?.iter().map(polygon).collect::<Result<_, _>>()?).into(),
         "GeometryCollection" if depth < 8 => {
@@ -94,12 +97,15 @@ fn geometry(value: &Value, depth: usize) -> Result<Geometry<f64>, Fault> {
             let all: Result<Vec<_>, _> = members.iter().map(|g| geometry(g, depth + 1)).collect();
             Geometry::GeometryCollection(GeometryCollection::from(all?))
         }
-        other => return Err((format!("the type is {}", shown(other)), "Point, LineString, Polygon or a Multi- of these")),
+        other => {
+            return Err((format!("the type is {}", shown(other)), "Point, LineString, Polygon or a Multi- of these"));
+        }
     })
 }
 
 fn list(value: &Value) -> Result<&Vec<Value>, Fault> {
-    let fault = || (format!("coordinates {}", shown(&value.to_string())), "an array; the nesting does not fit the type");
+    let fault =
+        || (format!("coordinates {}", shown(&value.to_string())), "an array; the nesting does not fit the type");
     value.as_array().ok_or_else(fault)
 }
 

@@ -71,7 +71,11 @@ pub(super) fn read(source: &PackSource, problems: &mut Vec<Problem>) -> RegionTo
         root.say("resolution_m", found, "metres per cell, 1 to 100000, for example 250");
     }
     if let Some(folder) = source.folder_name().filter(|f| !name.is_empty() && *f != name) {
-        root.say("name", format!("{} differs from the folder's name '{folder}'", shown(&name)), "the same name for both");
+        root.say(
+            "name",
+            format!("{} differs from the folder's name '{folder}'", shown(&name)),
+            "the same name for both",
+        );
         root.soften();
     }
 
@@ -162,8 +166,9 @@ impl Table<'_> {
             let near = suggestion(&key, known.iter().copied());
             let expected = if near.is_empty() { format!("one of {}", known.join(", ")) } else { near };
             let path = if self.path.is_empty() { key.clone() } else { format!("{}.{key}", self.path) };
-            self.problems
-                .push(Problem::error(FILE, "the key is not known", expected).at_line(Some(line)).about(&shown_key(&path)));
+            self.problems.push(
+                Problem::error(FILE, "the key is not known", expected).at_line(Some(line)).about(&shown_key(&path)),
+            );
         }
     }
 

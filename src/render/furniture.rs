@@ -43,7 +43,17 @@ pub(super) enum Align {
 impl Pen<'_> {
     /// A line of text with its baseline at (`x`, `y`); size in points.
     #[allow(clippy::too_many_arguments)]
-    pub fn text(&self, text: &str, style: Style, size_pt: f32, spacing_em: f32, x: f32, y: f32, align: Align, ink: Ink) -> Option<Mark> {
+    pub fn text(
+        &self,
+        text: &str,
+        style: Style,
+        size_pt: f32,
+        spacing_em: f32,
+        x: f32,
+        y: f32,
+        align: Align,
+        ink: Ink,
+    ) -> Option<Mark> {
         let line = self.fonts.shape(text, style, spacing_em > 0.0);
         let size = size_pt * self.pt;
         let width = line.width(size, spacing_em);
@@ -92,7 +102,16 @@ impl Pen<'_> {
 
     /// Wrapped text as a block; centred lines are centred in `width`.
     #[allow(clippy::too_many_arguments)]
-    fn paragraph(&self, text: &str, style: Style, size_pt: f32, lead: f32, width: f32, align: Align, ink: Ink) -> Block {
+    fn paragraph(
+        &self,
+        text: &str,
+        style: Style,
+        size_pt: f32,
+        lead: f32,
+        width: f32,
+        align: Align,
+        ink: Ink,
+    ) -> Block {
         let mut b = Block::default();
         let x = match align {
             Align::Left => 0.0,
@@ -109,8 +128,19 @@ impl Pen<'_> {
     fn heading(&self, text: &str, width: f32) -> Block {
         let pt = self.pt;
         let mut b = Block { height: 23.0 * pt, keeps_next: true, ..Block::default() };
-        b.marks.extend(self.text(&text.to_uppercase(), Style::Semibold, 7.6, 0.16, 0.0, 16.0 * pt, Align::Left, ink(INK)));
-        b.marks.extend(path_through(&[(0.0, 19.2 * pt), (width, 19.2 * pt)], false).map(|p| Mark::line(p, ink(INK), 0.4 * pt)));
+        b.marks.extend(self.text(
+            &text.to_uppercase(),
+            Style::Semibold,
+            7.6,
+            0.16,
+            0.0,
+            16.0 * pt,
+            Align::Left,
+            ink(INK),
+        ));
+        b.marks.extend(
+            path_through(&[(0.0, 19.2 * pt), (width, 19.2 * pt)], false).map(|p| Mark::line(p, ink(INK), 0.4 * pt)),
+        );
         b
     }
 
@@ -203,7 +233,9 @@ pub(super) fn frame(pen: &Pen, g: &Graticule, x: f32, y: f32, width: f32, height
             marks.extend(pen.fonts.straight(&line, size, 0.0, at, angle).map(|s| Mark::Fill(s.path, ink(INK))));
         }
     }
-    for (d, w) in [(0.0, 0.55), (zebra + 0.55 * pt, 0.4), (FRAME_PT * pt - 1.2 * pt, 1.9), (FRAME_PT * pt - 3.6 * pt, 0.4)] {
+    for (d, w) in
+        [(0.0, 0.55), (zebra + 0.55 * pt, 0.4), (FRAME_PT * pt - 1.2 * pt, 1.9), (FRAME_PT * pt - 3.6 * pt, 0.4)]
+    {
         marks.extend(ring(d).map(|p| Mark::line(p, ink(INK), w * pt)));
     }
     marks
@@ -219,7 +251,16 @@ pub(super) fn title(pen: &Pen, input: &SheetInput, width: f32, is_band: bool) ->
         let text = if input.era.is_empty() { name } else { format!("{name}  ·  {}", input.era) };
         let size = pen.fitted(&text, Style::Regular, 30.0, 0.14, width);
         b.height = (1.5 * size + 6.0) * pt;
-        b.marks.extend(pen.text(&text, Style::Regular, size, 0.14, width / 2.0, 1.1 * size * pt, Align::Centre, ink(INK)));
+        b.marks.extend(pen.text(
+            &text,
+            Style::Regular,
+            size,
+            0.14,
+            width / 2.0,
+            1.1 * size * pt,
+            Align::Centre,
+            ink(INK),
+        ));
         return b;
     }
     let size = pen.fitted(&name, Style::Regular, 27.0, 0.12, width);
@@ -228,17 +269,20 @@ pub(super) fn title(pen: &Pen, input: &SheetInput, width: f32, is_band: bool) ->
     if !input.era.is_empty() {
         let era_size = pen.fitted(input.era, Style::Semibold, 40.0, 0.05, width * 0.9);
         y += (era_size * 0.75 + 11.0) * pt;
-        let era = pen.text(input.era, Style::Semibold, era_size, 0.05, width / 2.0, y, Align::Centre, ink([122, 36, 40]));
+        let era =
+            pen.text(input.era, Style::Semibold, era_size, 0.05, width / 2.0, y, Align::Centre, ink([122, 36, 40]));
         b.marks.extend(era);
     }
     y += 10.0 * pt;
     // A tapering rule with a diamond.
     let (c, r) = (width / 2.0, 2.6 * pt);
     for side in [-1.0f32, 1.0] {
-        let taper = [(c + side * 7.0 * pt, y - 0.45 * pt), (c + side * width * 0.32, y), (c + side * 7.0 * pt, y + 0.45 * pt)];
+        let taper =
+            [(c + side * 7.0 * pt, y - 0.45 * pt), (c + side * width * 0.32, y), (c + side * 7.0 * pt, y + 0.45 * pt)];
         b.marks.extend(path_through(&taper, true).map(|p| Mark::Fill(p, ink(INK))));
     }
-    b.marks.extend(path_through(&[(c - r, y), (c, y - r), (c + r, y), (c, y + r)], true).map(|p| Mark::Fill(p, ink(INK))));
+    b.marks
+        .extend(path_through(&[(c - r, y), (c, y - r), (c + r, y), (c, y + r)], true).map(|p| Mark::Fill(p, ink(INK))));
     b.height = y + 8.0 * pt;
     b
 }
@@ -326,7 +370,16 @@ fn polity_row(pen: &Pen, p: &PolityRegion, keys: &[(u16, usize)], width: f32) ->
     let h = 10.0 * pt;
     let top = 1.2 * pt;
     if is_people {
-        let aa = pen.text("Aa", Style::Italic, 8.4, 0.12, swatch / 2.0, top + h - 2.4 * pt, Align::Centre, ink([84, 72, 60]));
+        let aa = pen.text(
+            "Aa",
+            Style::Italic,
+            8.4,
+            0.12,
+            swatch / 2.0,
+            top + h - 2.4 * pt,
+            Align::Centre,
+            ink([84, 72, 60]),
+        );
         b.marks.extend(aa);
     } else {
         // The swatch shows wash and ribbon as on the map, on pale land.
@@ -376,13 +429,17 @@ fn line_rows(pen: &Pen, l: &Legend) -> Vec<Block> {
         for k in 0..3 {
             let x = (2.5 + 8.5 * k as f32) * pt + h * 0.6;
             let s = 2.4 * pt;
-            marks.extend(path_through(&[(x, top), (x + s, top), (x + s - h, top + h), (x - h, top + h)], true).map(|p| Mark::Fill(p, stripe)));
+            marks.extend(
+                path_through(&[(x, top), (x + s, top), (x + s - h, top + h), (x - h, top + h)], true)
+                    .map(|p| Mark::Fill(p, stripe)),
+            );
         }
         marks.extend(rectangle(0.0, top, w, top + h).map(|r| Mark::line(r, ink(INK), 0.35 * pt)));
         row(marks, "Contested: stripes in the rival’s colour");
     }
     if l.has_rivers {
-        let river = path_through(&[(0.0, 8.5 * pt), (9.0 * pt, 5.5 * pt), (18.0 * pt, 8.0 * pt), (28.0 * pt, 6.0 * pt)], false);
+        let river =
+            path_through(&[(0.0, 8.5 * pt), (9.0 * pt, 5.5 * pt), (18.0 * pt, 8.0 * pt), (28.0 * pt, 6.0 * pt)], false);
         row(river.map(|p| Mark::line(p, ink(WATER_INK), 0.9 * pt)).into_iter().collect(), "River");
     }
     rows
@@ -403,7 +460,16 @@ fn sign_rows(pen: &Pen, kinds: &[String], width: f32) -> Vec<Block> {
             for (k, (kind, text)) in row.iter().enumerate() {
                 let x = k as f32 * width / 2.0;
                 b.marks.extend(symbol(kind, 1, point(x + 5.0 * pt, 6.6 * pt), pt).marks);
-                b.marks.extend(pen.text(text, Style::Regular, 8.0, 0.0, x + 13.0 * pt, 9.2 * pt, Align::Left, ink(INK)));
+                b.marks.extend(pen.text(
+                    text,
+                    Style::Regular,
+                    8.0,
+                    0.0,
+                    x + 13.0 * pt,
+                    9.2 * pt,
+                    Align::Left,
+                    ink(INK),
+                ));
             }
             b
         })
@@ -451,7 +517,16 @@ fn land_scale(pen: &Pen, lo: f32, hi: f32, width: f32) -> Block {
             _ if k + 1 == marks_at.len() => Align::Right,
             _ => Align::Centre,
         };
-        b.marks.extend(pen.text(&grouped(f64::from(*z)), Style::Regular, 6.3, 0.0, x_of(k), 17.4 * pt, align, ink(INK)));
+        b.marks.extend(pen.text(
+            &grouped(f64::from(*z)),
+            Style::Regular,
+            6.3,
+            0.0,
+            x_of(k),
+            17.4 * pt,
+            align,
+            ink(INK),
+        ));
     }
     b
 }
@@ -467,7 +542,16 @@ fn depth_scale(pen: &Pen, greatest: f32, width: f32) -> Block {
         b.marks.extend(rectangle(x, 1.0 * pt, x + w, 9.0 * pt).map(|p| Mark::Fill(p, ink(colour.map(|v| v as u8)))));
         b.marks.extend(rectangle(x, 1.0 * pt, x + w, 9.0 * pt).map(|p| Mark::line(p, ink(WATER_INK), 0.3 * pt)));
         let align = if k == 0 { Align::Left } else { Align::Centre };
-        b.marks.extend(pen.text(&grouped(f64::from(*depth)), Style::Italic, 6.3, 0.0, x, 16.2 * pt, align, ink(WATER_INK)));
+        b.marks.extend(pen.text(
+            &grouped(f64::from(*depth)),
+            Style::Italic,
+            6.3,
+            0.0,
+            x,
+            16.2 * pt,
+            align,
+            ink(WATER_INK),
+        ));
     }
     b
 }
@@ -595,7 +679,12 @@ mod tests {
     fn long_words_and_lines_are_wrapped() {
         let fonts = Fonts::embedded();
         let pen = Pen { fonts: &fonts, pt: 2.0 };
-        let lines = pen.wrap("https://example.org/a/very/long/address/that/never/ends and more words", Style::Regular, 6.0, 100.0);
+        let lines = pen.wrap(
+            "https://example.org/a/very/long/address/that/never/ends and more words",
+            Style::Regular,
+            6.0,
+            100.0,
+        );
         assert!(lines.len() > 3);
         for l in lines {
             assert!(fonts.shape(&l, Style::Regular, false).width(12.0, 0.0) <= 101.0, "{l}");

@@ -13,8 +13,8 @@ use super::symbols::{MOUNTAIN_INK, symbol};
 use super::tint::{Ground, INK, PAPER, WATER_INK, to_pixels};
 use super::{LabelKind, PlacedLabel, SheetInput};
 use crate::borders::{BorderLine, ClaimKind, PolityRegion};
-use crate::raster::Raster;
 use crate::pack::{Peak, PhysicalName, Place};
+use crate::raster::Raster;
 use crate::water::{River, WaterKind};
 use geo::Area as _;
 use geo::MultiPolygon;
@@ -424,7 +424,9 @@ impl Writer<'_> {
                     let short = (width - course.length()).max(0.0) / 2.0 + 2.0 * size;
                     let slack = ((course.length() - width) / 2.0).max(size);
                     for aside in [0.0f32, -1.0, 1.0, -2.0, 2.0, -3.2, 3.2] {
-                        let Some(run) = course.beside(aside * size * 0.8).and_then(|c| lengthened(&c, short)) else { continue };
+                        let Some(run) = course.beside(aside * size * 0.8).and_then(|c| lengthened(&c, short)) else {
+                            continue;
+                        };
                         for along in [0.0f32, -0.5, 0.5, -1.0, 1.0] {
                             let middle = run.length() / 2.0 + along * slack;
                             let set = self.fonts.along(&shaped, size, spacing, &run, middle, CAP_EM * size / 2.0);
@@ -688,7 +690,8 @@ mod tests {
 
     #[test]
     fn names_follow_the_year() {
-        let dated = |name: &str, from, to| DatedName { name: name.into(), lang: "en".into(), from_year: from, to_year: to };
+        let dated =
+            |name: &str, from, to| DatedName { name: name.into(), lang: "en".into(), from_year: from, to_year: to };
         let p = Place {
             name: "Tbilisi".into(),
             kind: "capital".into(),

@@ -179,14 +179,7 @@ impl Fonts {
         for g in &line.glyphs {
             let (at, angle) = curve.at(pen + g.advance * size / 2.0, 0.5 * size);
             // The glyph's own middle stands on the curve.
-            let local = Transform::from_row(
-                size,
-                0.0,
-                0.0,
-                size,
-                (g.dx - g.advance / 2.0) * size,
-                drop - g.dy * size,
-            );
+            let local = Transform::from_row(size, 0.0, 0.0, size, (g.dx - g.advance / 2.0) * size, drop - g.dy * size);
             let mut one = PathBuilder::new();
             self.push(&mut one, g, local);
             if let Some(one) = one.finish() {
@@ -231,12 +224,7 @@ fn turned(path: &Path, turn: Transform) -> Quad {
         turn.map_point(&mut p);
         point(p.x, p.y)
     };
-    [
-        corner(b.left(), b.top()),
-        corner(b.right(), b.top()),
-        corner(b.right(), b.bottom()),
-        corner(b.left(), b.bottom()),
-    ]
+    [corner(b.left(), b.top()), corner(b.right(), b.top()), corner(b.right(), b.bottom()), corner(b.left(), b.bottom())]
 }
 
 /// Collects an outline in ems, y down.
@@ -272,7 +260,9 @@ mod tests {
     fn embedded_fonts_cover_the_scripts_of_the_region() {
         let fonts = Fonts::embedded();
         assert_eq!(fonts.faces.len(), FILES.len());
-        for text in ["Bazardüzü", "Ġazna Ḥiṣn ʿĀna", "Трапезунд", "Τραπεζοῦς", "საქართველო", "Հայաստան", "شروانشاه", "Əhər"] {
+        for text in
+            ["Bazardüzü", "Ġazna Ḥiṣn ʿĀna", "Трапезунд", "Τραπεζοῦς", "საქართველო", "Հայաստան", "شروانشاه", "Əhər"]
+        {
             assert!(fonts.covers(text), "{text}");
             assert!(fonts.shape(text, Style::Italic, false).width_em > 1.0, "{text}");
         }

@@ -143,7 +143,8 @@ pub fn draw_sheet(input: &SheetInput, options: &SheetOptions) -> Result<Sheet> {
     let height = ((ground_h * px_per_m).round() as usize).max(16);
     let (sx, sy) = (width as f64 / ground_w, height as f64 / ground_h);
     let to_px = |x: f64, y: f64| ((x - extent.min_x) * sx, (extent.max_y - y) * sy);
-    let project = |at: LonLat| (input.project)(at).map(|Xy { x, y }| to_px(x, y)).filter(|p| p.0.is_finite() && p.1.is_finite());
+    let project =
+        |at: LonLat| (input.project)(at).map(|Xy { x, y }| to_px(x, y)).filter(|p| p.0.is_finite() && p.1.is_finite());
     let pt = (options.dpi / 72.0) as f32;
     let fonts = Fonts::embedded();
     let pen = Pen { fonts: &fonts, pt };
@@ -272,8 +273,6 @@ fn scene<'a>(
     }
 }
 
-
-
 fn stroke(canvas: &mut Canvas, curve: &Curve, ink: Ink, width: f32) {
     if let Some(path) = path_of(curve) {
         canvas.draw(&Mark::line(path, ink, width));
@@ -315,9 +314,8 @@ fn draw_river(map: &mut Canvas, ground: &Ground, curve: &Curve, river: &River, p
 
 /// Whether a border only bounds peoples, who have none.
 fn of_people(input: &SheetInput, b: &BorderLine) -> bool {
-    let open = |code: u16| {
-        code == 0 || input.polities.iter().any(|p| p.code == code && p.claim.kind == ClaimKind::People)
-    };
+    let open =
+        |code: u16| code == 0 || input.polities.iter().any(|p| p.code == code && p.claim.kind == ClaimKind::People);
     open(b.left) && open(b.right)
 }
 
@@ -414,7 +412,8 @@ impl Page {
         });
         let (blocks, print_from) = larger.unwrap_or_else(|| build(pen));
         let mut marks = Vec::new();
-        let mut put = |block: Block, x: f32, y: f32| marks.extend(block.marks.into_iter().filter_map(|m| m.moved(x, y)));
+        let mut put =
+            |block: Block, x: f32, y: f32| marks.extend(block.marks.into_iter().filter_map(|m| m.moved(x, y)));
         if is_beside {
             let at = flow(&blocks, framed_h);
             let columns = at.last().map_or(1, |a| a.0 + 1);

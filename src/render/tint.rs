@@ -252,7 +252,8 @@ impl Ground {
                 if sea > 0.0 {
                     colour = mix(colour, self.sea_colour(x, y, off_shore.at(x, y), unit_px), sea);
                 }
-                let line = shore_line(&self.sea, x, y, 0.36 * unit_px).max(0.8 * shore_line(&self.lake, x, y, 0.3 * unit_px));
+                let line =
+                    shore_line(&self.sea, x, y, 0.36 * unit_px).max(0.8 * shore_line(&self.lake, x, y, 0.3 * unit_px));
                 colour = mix(colour, WATER_INK.map(f32::from), 0.85 * line);
                 *out = colour.map(|c| (c + 0.5).clamp(0.0, 255.0) as u8);
             }

@@ -193,11 +193,13 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
     let weight_at = |i: usize| weight.values[i];
     for _ in 1..MEAN_ROUNDS {
         hold_shores(&mut z, terrain, region, &shore);
+        pins::cap(&mut z, region, &terrain.pins, reach);
         Blocks::gather(&z, region, placement, &is_land, &weight_at)
             .correct(surface, &mut z, region, placement, &weight_at);
     }
     hold_shores(&mut z, terrain, region, &shore);
-    pins::set(&mut z, region, &terrain.pins, reach);
+    pins::cap(&mut z, region, &terrain.pins, reach);
+    pins::set(&mut z, region, &terrain.pins);
 
     let inner = Window { col: halo as i64, row: halo as i64, cols: window.cols, rows: window.rows };
     let blocks = Blocks::gather(&z, region, placement, &is_land, &|i| {
@@ -263,8 +265,11 @@ fn hold_shores(z: &mut Raster<f32>, terrain: &Terrain, region: Window, shore: &S
                     // Real land below the water beside it (behind a dam, in a pit) stays where the coarse values put it.
                     if coarse < level { f32::NEG_INFINITY } else { level + FREEBOARD_M }
                 }
-                None if surface.value_under(place(&terrain.land.placement)) > 0.0 => FREEBOARD_M,
-                None => f32::NEG_INFINITY,
+                None => {
+                    let p = place(&terrain.land.placement);
+                    // Far from water: above zero where the coarse ground is, and in lowlands below zero no pit below it.
+                    if surface.value_under(p) > 0.0 { FREEBOARD_M } else { surface.lowest_around(p) }
+                }
             };
             *v = v.max(floor);
             return;

@@ -57,30 +57,8 @@ pub(super) fn raise(
     }
 }
 
-/// Sets each pin's cell, and keeps every cell near a summit below it.
-pub(super) fn set(z: &mut Raster<f32>, window: Window, pins: &[Pin], reach_cells: f32) {
-    let summits: Vec<&Pin> = pins.iter().filter(|p| p.summit).collect();
-    for pin in &summits {
-        // Where two summits stand close, each rules the cells nearer to it.
-        let rivals: Vec<Cell> = summits
-            .iter()
-            .filter(|o| o.cell != pin.cell && squared(o.cell, pin.cell) <= 4.0 * reach_cells * reach_cells)
-            .map(|o| o.cell)
-            .collect();
-        for (index, distance) in disc(z, window, pin.cell, reach_cells) {
-            let here = Cell {
-                col: window.col + (index % z.cols) as i64,
-                row: window.row + (index / z.cols) as i64,
-            };
-            if rivals.iter().any(|&o| squared(o, here) < squared(pin.cell, here)) {
-                continue;
-            }
-            let ceiling = pin.z_m - 0.5 - 2.0 * distance;
-            if z.values[index] > ceiling {
-                z.values[index] = ceiling;
-            }
-        }
-    }
+/// Sets each pin's cell.
+pub(super) fn set(z: &mut Raster<f32>, window: Window, pins: &[Pin]) {
     for pin in pins {
         let (c, r) = (pin.cell.col - window.col, pin.cell.row - window.row);
         if c >= 0 && r >= 0 && c < window.cols as i64 && r < window.rows as i64 {
@@ -88,6 +66,34 @@ pub(super) fn set(z: &mut Raster<f32>, window: Window, pins: &[Pin], reach_cells
         }
     }
 }
+
+/// Keeps every cell near a summit below it: within `reach_cells` below a cone from the summit, and to three times that
+/// below the cone's rim, as the massif has no higher top.
+pub(super) fn cap(z: &mut Raster<f32>, window: Window, pins: &[Pin], reach_cells: f32) {
+    let massif_cells = CAP_REACHES * reach_cells;
+    let summits: Vec<&Pin> = pins.iter().filter(|p| p.summit).collect();
+    for pin in &summits {
+        // Where two summits stand close, each rules the cells nearer to it.
+        let rivals: Vec<Cell> = summits
+            .iter()
+            .filter(|o| o.cell != pin.cell && squared(o.cell, pin.cell) <= 4.0 * massif_cells * massif_cells)
+            .map(|o| o.cell)
+            .collect();
+        for (index, distance) in disc(z, window, pin.cell, massif_cells) {
+            let here = Cell { col: window.col + (index % z.cols) as i64, row: window.row + (index / z.cols) as i64 };
+            if rivals.iter().any(|&o| squared(o, here) < squared(pin.cell, here)) {
+                continue;
+            }
+            let ceiling = pin.z_m - 0.5 - 2.0 * distance.min(reach_cells);
+            if z.values[index] > ceiling {
+                z.values[index] = ceiling;
+            }
+        }
+    }
+}
+
+/// How far, in reaches, a summit stands above all ground around it.
+pub(super) const CAP_REACHES: f32 = 3.0;
 
 fn squared(a: Cell, b: Cell) -> f32 {
     ((a.col - b.col) * (a.col - b.col) + (a.row - b.row) * (a.row - b.row)) as f32
@@ -130,7 +136,8 @@ mod tests {
         z.set(6, 4, 180.0);
         let pins = [Pin { cell: Cell { col: 14, row: -1 }, z_m: 150.25, summit: true }];
         raise(&mut z, window, &pins, 3.0, &|_| true);
-        set(&mut z, window, &pins, 3.0);
+        cap(&mut z, window, &pins, 3.0);
+        set(&mut z, window, &pins);
         assert_eq!(z.at(4, 4), 150.25);
         assert!(z.values.iter().enumerate().all(|(k, &v)| k == 4 * 9 + 4 || v < 150.25));
         assert_eq!(z.at(0, 0), 100.0);

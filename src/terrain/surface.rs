@@ -73,6 +73,21 @@ impl CoarseSurface {
         linear_at(&self.sigma, p)
     }
 
+    /// The least of the given values in the cell under `p` and its eight neighbours; minus infinity where all are void.
+    pub fn lowest_around(&self, p: Uv) -> f32 {
+        let mut lowest = f32::INFINITY;
+        for dv in [-1.0, 0.0, 1.0] {
+            for du in [-1.0, 0.0, 1.0] {
+                let v = self.value_under(Uv { u: p.u + du, v: p.v + dv });
+                // NaN compares false.
+                if v < lowest {
+                    lowest = v;
+                }
+            }
+        }
+        if lowest.is_finite() { lowest } else { f32::NEG_INFINITY }
+    }
+
     /// The given value of the cell under `p`; NaN where void or outside.
     #[inline]
     pub fn value_under(&self, p: Uv) -> f32 {
