@@ -1,5 +1,8 @@
 //! Who held what, when: claims, their years, and the regions and border lines of an era.
 
+mod crossing;
+pub mod topology;
+
 use crate::year::Span;
 use geo::{LineString, MultiPolygon};
 
