@@ -1,6 +1,7 @@
 //! Who held what, when: claims, their years, and the regions and border lines of an era.
 
 mod crossing;
+pub mod smooth;
 pub mod topology;
 
 use crate::year::Span;
