@@ -15,11 +15,12 @@ pub(crate) struct Piece {
 
 /// The pieces of `points` as line number `line`.
 pub(crate) fn pieces_of(points: &[Coord<f64>], line: usize) -> impl Iterator<Item = Piece> + '_ {
-    points
-        .windows(2)
-        .enumerate()
-        .filter(|(_, w)| w[0] != w[1])
-        .map(move |(index, w)| Piece { a: w[0], b: w[1], line, index })
+    points.windows(2).enumerate().filter(|(_, w)| w[0] != w[1]).map(move |(index, w)| Piece {
+        a: w[0],
+        b: w[1],
+        line,
+        index,
+    })
 }
 
 /// Calls `each` for every two pieces that `is_wanted` and that meet elsewhere than in a common end.
@@ -78,8 +79,7 @@ fn do_meet(p: &Piece, q: &Piece) -> bool {
         .into_iter()
         .find(|(a, _, c, _)| a == c);
     if let Some((common, p_end, _, q_end)) = shared {
-        let ahead =
-            (p_end.x - common.x) * (q_end.x - common.x) + (p_end.y - common.y) * (q_end.y - common.y) > 0.0;
+        let ahead = (p_end.x - common.x) * (q_end.x - common.x) + (p_end.y - common.y) * (q_end.y - common.y) > 0.0;
         return ahead && side(common, p_end, q_end) == Orientation::Collinear;
     }
     let (qa, qb) = (side(p.a, p.b, q.a), side(p.a, p.b, q.b));

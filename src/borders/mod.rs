@@ -1,8 +1,30 @@
 //! Who held what, when: claims, their years, and the regions and border lines of an era.
+//!
+//! Claims come in ([`adapter`]), those of an era are chosen ([`select`]), their borders cut into shared arcs
+//! ([`topology`]), smoothed ([`smooth`]) and put together as regions ([`regions`]) and rasters ([`stack`]). No files, no
+//! GDAL: the caller reads, projects and rasterizes.
 
+mod colour;
 mod crossing;
+
+pub mod adapter;
+pub mod area;
+pub mod problem;
+pub mod regions;
+pub mod select;
 pub mod smooth;
+pub mod stack;
+pub mod timeline;
 pub mod topology;
+
+pub use adapter::{FieldMapping, claims_from_features};
+pub use area::area_km2;
+pub use problem::{Problem, Severity};
+pub use regions::{PlaneClaim, PoliticalRegions, RegionOptions, cut_at_coast, political_regions, project_claims};
+pub use select::{Selection, covered_spans, describe_spans, merge_claims, select};
+pub use smooth::SmoothOptions;
+pub use stack::stack;
+pub use timeline::{Timeline, timeline};
 
 use crate::year::Span;
 use geo::{LineString, MultiPolygon};
@@ -22,6 +44,28 @@ pub enum ClaimKind {
     People,
 }
 
+impl ClaimKind {
+    /// All kinds.
+    pub const ALL: [ClaimKind; 5] =
+        [ClaimKind::Polity, ClaimKind::Part, ClaimKind::Composite, ClaimKind::Claim, ClaimKind::People];
+
+    /// The word for it in packs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ClaimKind::Polity => "polity",
+            ClaimKind::Part => "part",
+            ClaimKind::Composite => "composite",
+            ClaimKind::Claim => "claim",
+            ClaimKind::People => "people",
+        }
+    }
+
+    /// The kind that packs write as `word`.
+    pub fn named(word: &str) -> Option<ClaimKind> {
+        ClaimKind::ALL.into_iter().find(|k| k.as_str() == word)
+    }
+}
+
 /// How well a border is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Certainty {
@@ -33,6 +77,27 @@ pub enum Certainty {
     Treaty,
     /// Surveyed on the ground.
     Surveyed,
+}
+
+impl Certainty {
+    /// All degrees, the least certain first.
+    pub const ALL: [Certainty; 4] =
+        [Certainty::Conjectural, Certainty::Approximate, Certainty::Treaty, Certainty::Surveyed];
+
+    /// The word for it in packs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Certainty::Conjectural => "conjectural",
+            Certainty::Approximate => "approximate",
+            Certainty::Treaty => "treaty",
+            Certainty::Surveyed => "surveyed",
+        }
+    }
+
+    /// The degree that packs write as `word`.
+    pub fn named(word: &str) -> Option<Certainty> {
+        Certainty::ALL.into_iter().find(|c| c.as_str() == word)
+    }
 }
 
 /// A polity's hold on an area over a span of years, longitude and latitude (WGS 84).
@@ -92,4 +157,40 @@ pub struct BorderLine {
     pub certainty: Certainty,
     /// Its course.
     pub line: LineString<f64>,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A claim without an area.
+    pub(crate) fn claim(id: &str, span: &str) -> Claim {
+        Claim {
+            id: id.into(),
+            name: id.to_uppercase(),
+            name_ru: String::new(),
+            name_local: String::new(),
+            local_lang: String::new(),
+            span: span.parse().unwrap(),
+            kind: ClaimKind::Polity,
+            parent: None,
+            certainty: Certainty::Approximate,
+            sources: vec![],
+            colour: None,
+            note: String::new(),
+            area: MultiPolygon::new(vec![]),
+        }
+    }
+
+    /// A region without an outline.
+    pub(crate) fn region(code: u16, claim: Claim) -> PolityRegion {
+        PolityRegion { code, claim, outline: MultiPolygon::new(vec![]), area_km2: 0.0, colour: [0; 3] }
+    }
+
+    #[test]
+    fn words_name_kinds_and_certainties() {
+        assert!(ClaimKind::ALL.iter().all(|k| ClaimKind::named(k.as_str()) == Some(*k)));
+        assert!(Certainty::ALL.iter().all(|c| Certainty::named(c.as_str()) == Some(*c)));
+        assert!(Certainty::ALL.is_sorted());
+    }
 }

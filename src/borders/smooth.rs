@@ -64,8 +64,7 @@ pub fn smooth_arcs(topology: &Topology, options: &SmoothOptions) -> Vec<Vec<Coor
         // Pieces are numbered by segment; `owners` leads back to arc and segment.
         let owners: Vec<(usize, usize)> =
             curves.iter().enumerate().flat_map(|(i, c)| (0..c.len()).map(move |s| (i, s))).collect();
-        let pieces: Vec<Piece> =
-            curves.iter().flatten().enumerate().flat_map(|(n, c)| pieces_of(c, n)).collect();
+        let pieces: Vec<Piece> = curves.iter().flatten().enumerate().flat_map(|(n, c)| pieces_of(c, n)).collect();
         for_each_meeting(
             &pieces,
             |p, q| !may_cross(owners[p.line].0, owners[q.line].0),
@@ -266,8 +265,7 @@ mod tests {
             (x: 0.0, y: 0.0), (x: 10.0, y: 0.0), (x: 10.0, y: 10.0), (x: 5.0, y: 16.0), (x: 0.0, y: 10.0),
         ]
         .into();
-        let small: MultiPolygon<f64> =
-            polygon![(x: 10.2, y: 5.0), (x: 10.4, y: 4.9), (x: 10.4, y: 5.1)].into();
+        let small: MultiPolygon<f64> = polygon![(x: 10.2, y: 5.0), (x: 10.4, y: 4.9), (x: 10.4, y: 5.1)].into();
         let t = Topology::build(&[big, small], 0.0);
         let smooth = t.assemble(&smooth_arcs(&t, &SmoothOptions { strength: 1.0, spacing: 0.1 }));
         use geo::Intersects;

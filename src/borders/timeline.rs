@@ -1,0 +1,115 @@
+//! Polities by year, for `histmap eras`.
+
+use super::{Certainty, Claim};
+use crate::year::{Span, Year};
+use std::fmt;
+
+/// All claims by polity, in order of time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timeline {
+    /// Polities in order of their first year, then id.
+    pub rows: Vec<TimelineRow>,
+    /// Years in which the map changes: a claim begins, or one has ended the year before. Rising.
+    pub change_years: Vec<Year>,
+}
+
+/// One polity's claims.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimelineRow {
+    /// The polity.
+    pub id: String,
+    /// Its claims in order of time.
+    pub entries: Vec<TimelineEntry>,
+}
+
+/// One claim in a timeline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimelineEntry {
+    /// When it holds.
+    pub span: Span,
+    /// The polity's name then.
+    pub name: String,
+    /// How well its outline is known.
+    pub certainty: Certainty,
+    /// What it rests on, in order of name.
+    pub sources: Vec<String>,
+}
+
+/// The timeline of `claims`, whatever their order.
+pub fn timeline(claims: &[Claim]) -> Timeline {
+    let mut sorted: Vec<&Claim> = claims.iter().filter(|c| !c.span.is_empty()).collect();
+    sorted.sort_by(|a, b| (&a.id, a.span, &a.name).cmp(&(&b.id, b.span, &b.name)));
+    let mut rows: Vec<TimelineRow> = Vec::new();
+    for claim in &sorted {
+        let mut sources = claim.sources.clone();
+        sources.sort();
+        let entry = TimelineEntry { span: claim.span, name: claim.name.clone(), certainty: claim.certainty, sources };
+        match rows.last_mut() {
+            Some(row) if row.id == claim.id => row.entries.push(entry),
+            _ => rows.push(TimelineRow { id: claim.id.clone(), entries: vec![entry] }),
+        }
+    }
+    rows.sort_by(|a, b| (a.entries[0].span.start, &a.id).cmp(&(b.entries[0].span.start, &b.id)));
+    let ends = |c: &&Claim| [c.span.start, c.span.end];
+    let open = [Span::ALWAYS.start, Span::ALWAYS.end];
+    let mut change_years: Vec<Year> = sorted.iter().flat_map(ends).filter(|y| !open.contains(y)).collect();
+    change_years.sort();
+    change_years.dedup();
+    Timeline { rows, change_years }
+}
+
+/// A table for the terminal: years, polity, certainty, sources; then the years of change.
+impl fmt::Display for Timeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<[String; 4]> = std::iter::once(["years", "polity", "certainty", "sources"].map(String::from))
+            .chain(self.rows.iter().flat_map(|row| {
+                row.entries.iter().map(|e| {
+                    [e.span.to_string(), e.name.clone(), e.certainty.as_str().to_string(), e.sources.join(", ")]
+                })
+            }))
+            .collect();
+        let width = |k: usize| lines.iter().map(|l| l[k].chars().count()).max().unwrap_or(0);
+        let (w0, w1, w2) = (width(0), width(1), width(2));
+        for [years, polity, certainty, sources] in &lines {
+            let line = format!("{years:<w0$}  {polity:<w1$}  {certainty:<w2$}  {sources}");
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        if !self.change_years.is_empty() {
+            let years: Vec<String> = self.change_years.iter().map(Year::to_string).collect();
+            writeln!(f, "\nThe map changes in {}.", years.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::borders::tests::claim;
+
+    #[test]
+    fn the_table_lists_polities_in_order_of_time() {
+        let named = |id: &str, name: &str, span: &str, sources: &[&str]| Claim {
+            name: name.into(),
+            sources: sources.iter().map(|s| s.to_string()).collect(),
+            ..claim(id, span)
+        };
+        let mut claims = vec![
+            named("saltukids", "Saltukids", "1072/1202", &["cahen"]),
+            named("georgia", "Kingdom of Georgia", "1204/1225", &["rayfield", "atlas"]),
+            named("georgia", "Kingdom of Georgia", "1184/1203", &["atlas"]),
+        ];
+        let t = timeline(&claims);
+        assert_eq!(
+            t.to_string(),
+            "years         polity              certainty    sources\n\
+             1072–1202 CE  Saltukids           approximate  cahen\n\
+             1184–1203 CE  Kingdom of Georgia  approximate  atlas\n\
+             1204–1225 CE  Kingdom of Georgia  approximate  atlas, rayfield\n\
+             \n\
+             The map changes in 1072 CE, 1184 CE, 1203 CE, 1204 CE, 1226 CE.\n"
+        );
+        claims.reverse();
+        assert_eq!(timeline(&claims), t);
+    }
+}
