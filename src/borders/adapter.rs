@@ -110,13 +110,22 @@ pub(crate) fn pack_claims(features: &[Feature], file: &str) -> (Vec<(usize, Clai
     (claims, problems)
 }
 
-/// Warnings for features of `file` that lie wholly outside `extent`; one error instead when all do and none would with
+/// A map in a projected plane shows more than its window of longitudes and latitudes, and outlines are drawn beyond: so
+/// much of the window's greater side lies still around it.
+const MARGIN: f64 = 0.15;
+
+/// Warnings for features of `file` that lie wholly outside `extent` and the 15 % around it; one error instead when all do and none would with
 /// longitude and latitude exchanged. Each feature has its number from 1, id and bounding box.
 pub fn outside_extent(features: &[(usize, String, geo::Rect<f64>)], extent: &LonLatBox, file: &str) -> Vec<Problem> {
-    let overlaps =
-        |w: f64, s: f64, e: f64, n: f64| w <= extent.east && extent.west <= e && s <= extent.north && extent.south <= n;
-    let is_inside = |r: &geo::Rect<f64>| overlaps(r.min().x, r.min().y, r.max().x, r.max().y);
-    let is_inside_swapped = |r: &geo::Rect<f64>| overlaps(r.min().y, r.min().x, r.max().y, r.max().x);
+    let margin = MARGIN * (extent.east - extent.west).max(extent.north - extent.south);
+    let is_within = |w: f64, s: f64, e: f64, n: f64, margin: f64| {
+        w <= extent.east + margin
+            && extent.west - margin <= e
+            && s <= extent.north + margin
+            && extent.south - margin <= n
+    };
+    let is_inside = |r: &geo::Rect<f64>| is_within(r.min().x, r.min().y, r.max().x, r.max().y, margin);
+    let is_inside_swapped = |r: &geo::Rect<f64>| is_within(r.min().y, r.min().x, r.max().y, r.max().x, 0.0);
     let extent_text = format!("{}..{} E, {}..{} N", extent.west, extent.east, extent.south, extent.north);
     if !features.is_empty() && features.iter().all(|(_, _, r)| !is_inside(r) && is_inside_swapped(r)) {
         return vec![Problem::error(
@@ -585,7 +594,7 @@ fn repaired(polygon: &Polygon<f64>) -> MultiPolygon<f64> {
 }
 
 /// The year in an attribute: a whole number, a text that [`Year`] reads, or a date; else what was found and expected.
-fn year_of(value: &Value) -> Result<Year, (String, String)> {
+pub(crate) fn year_of(value: &Value) -> Result<Year, (String, String)> {
     let number = match value {
         Value::Number(n) => n
             .as_i64()
