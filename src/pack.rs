@@ -612,7 +612,7 @@ licence = "CC0-1.0"
             &PEAKS.replace("42.44", "43.44"),
             PHYSICAL,
         );
-        assert_said(&swapped, &["places.geojson: all its features lie outside the region, and inside when"]);
+        assert_said(&swapped, &["places.geojson: 1 of its 1 features lie outside the region, and none when"]);
     }
 
     #[test]
