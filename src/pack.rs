@@ -201,7 +201,6 @@ pub fn open_pack(name: &str, extra: &[PathBuf]) -> Result<PackSource> {
         return Ok(source);
     }
     let known: Vec<&str> = sources.keys().map(String::as_str).collect();
-    // A title or another case is as good as the name; further off, only a suggestion.
     let near = suggestion(name, known.iter().copied());
     Err(Error::UnknownRegion {
         name: name.to_string(),
