@@ -201,7 +201,6 @@ pub fn open_pack(name: &str, extra: &[PathBuf]) -> Result<PackSource> {
         return Ok(source);
     }
     let known: Vec<&str> = sources.keys().map(String::as_str).collect();
-    // A title or another case is as good as the name; further off, only a suggestion.
     let near = suggestion(name, known.iter().copied());
     Err(Error::UnknownRegion {
         name: name.to_string(),
@@ -398,4 +397,334 @@ fn check_placement(features: &[Feature], file: &str, toml: &RegionToml, problems
 /// Problems of claims added with `--borders`, as far as a pack's extent shows them: see [`outside_extent`].
 pub fn check_added_claims(claims: &[Claim], pack: &RegionPack, file: &str) -> Vec<Problem> {
     outside_extent(&claim_boxes(claims), &pack.extent, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TOML: &str = r#"
+name = "test"
+title = "Test"
+crs = "EPSG:32638"
+resolution_m = 250
+
+[extent]
+west = 40
+south = 38.0
+east = 50.0
+north = 46.0
+
+[layers]
+polities = ["polities.geojson"]
+places = "places.geojson"
+peaks = ["peaks.geojson"]
+physical = ["physical.geojson"]
+
+[[sources]]
+id = "atlas"
+citation = "An Atlas"
+licence = "CC0-1.0"
+"#;
+
+    const POLITIES: &str = r##"{"type": "FeatureCollection", "features": [
+{"type": "Feature", "properties": {"id": "a", "name": "A", "name_ru": "А", "from_year": 1196, "to_year": "1203 CE",
+  "kind": "polity", "parent": null, "certainty": "approximate", "source": ["atlas"], "colour": "#cc7f78"},
+ "geometry": {"type": "Polygon", "coordinates": [[[44, 41], [45, 41], [45, 42], [44, 42], [44, 41]]]}},
+{"type": "Feature", "properties": {"id": "a", "name": "A", "from_year": 1204.0, "to_year": "1230",
+  "kind": "people", "certainty": "conjectural", "source": "atlas"},
+ "geometry": {"type": "MultiPolygon", "coordinates": [[[[44, 41, 5], [45, 41, 5], [45, 42, 5], [44, 41, 5]]]]}}
+]}"##;
+
+    const PLACES: &str = r#"{"type": "FeatureCollection", "features": [
+{"type": "Feature", "properties": {"name": "Tiflis", "kind": "capital", "rank": 1,
+  "names": [{"name": "Tbilisi", "lang": "en", "from_year": 1936, "to_year": null}], "source": ["atlas"]},
+ "geometry": {"type": "Point", "coordinates": [44.8, 41.7]}}]}"#;
+
+    const PEAKS: &str = r#"{"type": "FeatureCollection", "features": [
+{"type": "Feature", "properties": {"name": "Elbrus", "name_ru": "Эльбрус", "height_m": 5642, "prominence_rank": 1},
+ "geometry": {"type": "Point", "coordinates": [42.44, 43.355]}}]}"#;
+
+    const PHYSICAL: &str = r#"{"type": "FeatureCollection", "features": [
+{"type": "Feature", "properties": {"name": "Caspian Sea", "kind": "sea", "rank": 1},
+ "geometry": {"type": "LineString", "coordinates": [[48.2, 43.2], [49.6, 41.9]]}}]}"#;
+
+    fn pack_of(toml: &str, polities: &str, places: &str, peaks: &str, physical: &str) -> PackSource {
+        PackSource::memory([
+            ("region.toml", toml.as_bytes().to_vec()),
+            ("polities.geojson", polities.as_bytes().to_vec()),
+            ("places.geojson", places.as_bytes().to_vec()),
+            ("peaks.geojson", peaks.as_bytes().to_vec()),
+            ("physical.geojson", physical.as_bytes().to_vec()),
+        ])
+    }
+
+    fn with_toml(change: impl Fn(&str) -> String) -> PackSource {
+        pack_of(&change(TOML), POLITIES, PLACES, PEAKS, PHYSICAL)
+    }
+
+    fn with_polities(change: impl Fn(&str) -> String) -> PackSource {
+        pack_of(TOML, &change(POLITIES), PLACES, PEAKS, PHYSICAL)
+    }
+
+    fn said(source: &PackSource) -> String {
+        check_pack(source).iter().map(|p| format!("{p}\n")).collect()
+    }
+
+    /// Asserts that the pack has just these problems, in this order, each given by a part of its line.
+    #[track_caller]
+    fn assert_said(source: &PackSource, expected: &[&str]) {
+        let said = said(source);
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(lines.len(), expected.len(), "{said}");
+        for (line, part) in lines.iter().zip(expected) {
+            assert!(line.contains(part), "{part}\nis not in\n{line}");
+        }
+    }
+
+    #[test]
+    fn a_sound_pack_is_read() {
+        let pack = read_pack(&with_toml(str::to_string)).unwrap();
+        assert_eq!((pack.name.as_str(), pack.resolution_m, pack.extent.west), ("test", 250.0, 40.0));
+        assert_eq!(pack.claims.len(), 2);
+        assert_eq!(pack.claims[0].span, "1196/1203".parse().unwrap());
+        assert_eq!(pack.claims[0].colour, Some([0xcc, 0x7f, 0x78]));
+        assert_eq!(describe_spans(&covered_spans(&pack.claims)), "1196–1230 CE");
+        assert_eq!(pack.places[0].names[0].from_year, Some(1936));
+        assert_eq!((pack.peaks[0].height_m, pack.physical[0].line.0.len()), (5642.0, 2));
+        assert_eq!(pack.select("1200".parse().unwrap()).unwrap().claims.len(), 1);
+        let e = pack.select("1500".parse().unwrap()).unwrap_err().to_string();
+        assert!(e.contains("1500 CE") && e.contains("it covers 1196–1230 CE"), "{e}");
+    }
+
+    #[test]
+    fn every_problem_of_the_toml_is_told_at_once_with_its_line() {
+        let source = with_toml(|t| {
+            t.replace("title = \"Test\"", "titel = 5")
+                .replace("= 250", "= \"fine\"")
+                .replace("south = 38.0", "south = 48.0")
+                .replace("\"peaks.geojson\"", "\"peak.geojson\", \"../x\"")
+                .replace("licence = \"CC0-1.0\"", "license = \"CC0-1.0\"")
+        });
+        assert_said(
+            &source,
+            &[
+                "region.toml, line 3, titel: the key is not known; did you mean 'title'?",
+                "region.toml, title: the key is missing",
+                "region.toml, line 5, resolution_m: the text 'fine'; a number",
+                "region.toml, line 7, extent: 40,48,50,46; it is upside down",
+                "region.toml, line 16, layers.peaks: there is no file 'peak.geojson'; did you mean 'peaks.geojson'?",
+                "region.toml, line 16, layers.peaks: '../x' is not a file of the pack",
+                "region.toml, line 22, sources.license: the key is not known; did you mean 'licence'?",
+                "region.toml, line 19, sources.licence: the key is missing",
+            ],
+        );
+        let e = read_pack(&source).unwrap_err().to_string();
+        assert!(e.contains("region pack 'test' (memory): 8 problem(s)"), "{e}");
+    }
+
+    #[test]
+    fn syntax_errors_have_a_line() {
+        assert!(said(&with_toml(|t| t.replace("[extent]", "[extent"))).contains("region.toml, line 7: "));
+        let cut = with_polities(|p| p[..p.len() / 2].to_string());
+        assert!(said(&cut).contains("polities.geojson, line 4: it is no JSON: EOF"), "{}", said(&cut));
+        let latin = PackSource::memory([("region.toml", b"name = \"a\"\ntitle = \"\xe9\"".to_vec())]);
+        assert_said(&latin, &["region.toml, line 2: a character that is not UTF-8"]);
+        assert_said(&PackSource::memory([]), &["region.toml: there is no such file"]);
+    }
+
+    #[test]
+    fn claims_are_checked_against_the_pack_and_each_other() {
+        let source = with_polities(|p| {
+            p.replacen("[\"atlas\"]", "[\"atlas\", \"atlsa\"]", 1)
+                .replacen("\"parent\": null", "\"parent\": \"b\"", 1)
+                .replacen("1204.0", "1203", 1)
+        });
+        assert_said(
+            &source,
+            &[
+                "polities.geojson, feature 1 (a), source: unknown source 'atlsa'; did you mean 'atlas'?",
+                "polities.geojson, feature 1 (a), parent: no claim has the id 'b'",
+                "feature 2 (a), from_year: 1203–1230 CE overlaps 1196–1203 CE of polities.geojson, feature 1",
+            ],
+        );
+        assert_said(&with_polities(|p| p.replacen("1196", "0", 1)), &["feature 1 (a), from_year: '0'"]);
+        assert_said(&with_polities(|p| p.replacen("1196", "1300", 1)), &["1300 CE comes after to_year 1203 CE"]);
+    }
+
+    #[test]
+    fn broken_polygons_are_told_apart() {
+        let ring = "[[44, 41], [45, 41], [45, 42], [44, 42], [44, 41]]";
+        for (other, told) in [
+            ("[[44, 41], [45, 42], [45, 41], [44, 42], [44, 41]]", "near 44.5000 E, 41.5000 N"),
+            ("[[44, 41], [45, 41], [45, 42], [44, 42]]", "begins at 44, 41 and ends at 44, 42"),
+            ("[[44, 41], [45, 41], [44, 41]]", "a ring of 3 position(s)"),
+            ("[[44, 41], [45, 41], [45, 41], [44, 41]]", "2 different corner(s)"),
+            ("[[44, 41], [45, 41], [45, \"x\"], [44, 42], [44, 41]]", "the position '[45,\"x\"]'"),
+            ("[[44, 41], [45, 41], [45, 142], [44, 42], [44, 41]]", "a position at 45, 142"),
+            ("7", "coordinates '7'"),
+            ("[[44, 41], [45, 41], [46, 41], [44, 41]]", "crosses or touches itself"),
+            (
+                "[[44, 41], [45, 41], [45, 42], [44, 42], [44, 41]], [[48, 41], [49, 41], [49, 42], [48, 41]]",
+                "a hole outside",
+            ),
+        ] {
+            let said = said(&with_polities(|p| p.replacen(ring, other, 1)));
+            assert!(said.contains("feature 1 (a), geometry: ") && said.contains(told), "{told}\n{said}");
+            assert_eq!(said.lines().count(), 1, "{said}");
+        }
+    }
+
+    #[test]
+    fn layers_are_checked_too() {
+        let source = pack_of(
+            TOML,
+            POLITIES,
+            &PLACES.replace("capital", "captal").replace("\"rank\": 1", "\"rank\": 5").replace("1936", "0"),
+            &PEAKS.replace("5642", "18510").replace("prominence_rank", "rank"),
+            &PHYSICAL.replace("Caspian Sea", " "),
+        );
+        assert_said(
+            &source,
+            &[
+                "places.geojson, feature 1 (Tiflis), kind: '\"captal\"'; one of capital, town",
+                "places.geojson, feature 1 (Tiflis), rank: '5'; 1 (greatest)",
+                "places.geojson, feature 1 (Tiflis), names[1].from_year: '0'",
+                "peaks.geojson, feature 1 (Elbrus), prominence_rank: the key is missing",
+                "peaks.geojson, feature 1 (Elbrus), height_m: '18510'; a height in metres",
+                "physical.geojson, feature 1, name: it is empty",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_lies_outside_is_a_warning_and_exchanged_axes_an_error() {
+        let far = pack_of(TOML, POLITIES, &PLACES.replace("44.8, 41.7", "10.5, 50.0"), PEAKS, PHYSICAL);
+        assert_said(&far, &["warning: places.geojson, feature 1 (Tiflis): it lies outside the region"]);
+        assert!(read_pack(&far).is_ok());
+        let narrow = TOML.replace("west = 40", "west = 43");
+        let swapped = pack_of(
+            &narrow,
+            POLITIES,
+            &PLACES.replace("44.8, 41.7", "41.7, 44.8"),
+            &PEAKS.replace("42.44", "43.44"),
+            PHYSICAL,
+        );
+        assert_said(&swapped, &["places.geojson: 1 of its 1 features lie outside the region, and none when"]);
+    }
+
+    #[test]
+    fn a_users_pack_hides_a_shipped_one_and_unknown_names_get_a_suggestion() {
+        let maps = tempfile::tempdir().unwrap();
+        let extra = [maps.path().to_path_buf()];
+        for name in ["alpes", "jura"] {
+            let dir = maps.path().join(name);
+            std::fs::create_dir(&dir).unwrap();
+            let toml = TOML.replace("name = \"test\"", &format!("name = \"{name}\""));
+            std::fs::write(dir.join("region.toml"), toml).unwrap();
+            for (file, text) in [("polities", POLITIES), ("places", PLACES), ("peaks", PEAKS), ("physical", PHYSICAL)] {
+                std::fs::write(dir.join(format!("{file}.geojson")), text).unwrap();
+            }
+        }
+        std::fs::create_dir(maps.path().join("no-pack")).unwrap();
+        assert_eq!(find_pack("jura", &extra).unwrap().name, "jura");
+        assert_eq!(read_pack_dir(&maps.path().join("alpes")).unwrap().name, "alpes");
+        let e = open_pack("alps", &extra).unwrap_err();
+        let Error::UnknownRegion { known, suggestion, .. } = e else { panic!("{e}") };
+        assert!(known.contains("alpes") && known.contains("jura") && suggestion == "; did you mean 'alpes'?");
+        let listed = list_packs(&extra).unwrap();
+        let alpes = listed.iter().find(|p| p.name == "alpes").unwrap();
+        assert_eq!((alpes.title.as_str(), alpes.errors), ("Test", 0));
+        assert_eq!(describe_spans(&alpes.covered), "1196–1230 CE");
+        assert!(list_packs(&[maps.path().join("none")]).is_err());
+        assert!(read_pack_dir(&maps.path().join("none")).is_err());
+
+        // The same name as a shipped pack: the user's comes first.
+        for shipped in PackSource::shipped() {
+            let toml = TOML.replace("name = \"test\"", &format!("name = \"{}\"", shipped.name()));
+            std::fs::write(maps.path().join("jura/region.toml"), toml).unwrap();
+            assert_eq!(find_pack(shipped.name(), &extra).unwrap().title, "Test");
+        }
+    }
+
+    #[test]
+    fn a_pack_may_replace_base_layers() {
+        let source = with_toml(|t| t.replace("[layers]", "[layers]\nocean = \"peaks.geojson\""));
+        assert_eq!(base_layer_file(&source, BaseLayer::Ocean).as_deref(), Some("peaks.geojson"));
+        assert_eq!(base_layer_file(&source, BaseLayer::Rivers), None);
+    }
+
+    #[test]
+    fn shipped_packs_have_no_problems() {
+        for source in PackSource::shipped() {
+            assert_eq!(said(&source), "", "{}", source.name());
+        }
+    }
+
+    /// Deep nesting must not exhaust the stack.
+    #[test]
+    fn deep_nesting_is_refused() {
+        let deep = "[".repeat(200_000);
+        assert!(said(&with_polities(|_| deep.clone())).contains("it is no JSON"));
+        assert!(!said(&with_toml(|t| format!("{t}\nx = {deep}"))).is_empty());
+        let collection =
+            format!("{}{}", "{\"type\":\"GeometryCollection\",\"geometries\":[".repeat(50), "]}".repeat(50));
+        let source = with_polities(|p| {
+            p.replacen("{\"type\": \"Polygon\"", &format!("{collection},\"x\":{{\"type\": \"Polygon\""), 1)
+        });
+        assert!(!said(&source).is_empty());
+    }
+
+    /// A text with some bytes replaced, removed or doubled.
+    fn mutated(text: &str, edits: &[(usize, u8, u8)]) -> Vec<u8> {
+        let mut bytes = text.as_bytes().to_vec();
+        for &(at, what, byte) in edits {
+            let at = at % bytes.len().max(1);
+            match what % 4 {
+                0 => bytes[at] = byte,
+                1 => drop(bytes.drain(at..(at + usize::from(byte) % 9).min(bytes.len()))),
+                2 => bytes.insert(at, b"0\"[]{},:-eEn.#\n="[usize::from(byte) % 16]),
+                _ => {
+                    let end = (at + usize::from(byte)).min(bytes.len());
+                    let copy = bytes[at..end].to_vec();
+                    bytes.splice(at..at, copy);
+                }
+            }
+        }
+        bytes
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn no_bytes_make_it_panic(
+            edits in proptest::collection::vec((any::<usize>(), any::<u8>(), any::<u8>()), 1..6),
+            which in 0usize..5,
+        ) {
+            let texts = [TOML, POLITIES, PLACES, PEAKS, PHYSICAL];
+            let names = ["region.toml", "polities.geojson", "places.geojson", "peaks.geojson", "physical.geojson"];
+            let files = (0..5).map(|k| {
+                (names[k], if k == which { mutated(texts[k], &edits) } else { texts[k].as_bytes().to_vec() })
+            });
+            let source = PackSource::memory(files);
+            let problems = check_pack(&source);
+            // Either it is read, or it says why not.
+            prop_assert_eq!(read_pack(&source).is_ok(), problems.iter().all(|p| !p.is_error()));
+            if let Ok(pack) = read_pack(&source) {
+                // What is accepted can be drawn.
+                let claims: Vec<&Claim> = pack.select("1200".parse().unwrap()).map(|s| s.claims).unwrap_or_default();
+                let plane = |p: LonLat| Some(crate::grid::Xy { x: p.lon * 1e5, y: p.lat * 1e5 });
+                let projected = crate::borders::project_claims(&claims, &plane).unwrap();
+                crate::borders::political_regions(&projected, &Default::default()).unwrap();
+            }
+        }
+
+        #[test]
+        fn any_text_is_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let source = PackSource::memory([("region.toml", bytes.clone()), ("polities.geojson", bytes)]);
+            prop_assert!(read_pack(&source).is_err());
+        }
+    }
 }

@@ -110,24 +110,40 @@ pub(crate) fn pack_claims(features: &[Feature], file: &str) -> (Vec<(usize, Clai
     (claims, problems)
 }
 
-/// Warnings for features of `file` that lie wholly outside `extent`; one error instead when all do and none would with
-/// longitude and latitude exchanged. Each feature has its number from 1, id and bounding box.
+/// A map in a projected plane shows more than its window of longitudes and latitudes, and outlines are drawn beyond: so
+/// much of the window's greater side lies still around it.
+const MARGIN: f64 = 0.15;
+
+/// Warnings for features of `file` that lie wholly outside `extent` and the 15 % around it; one error instead when it is
+/// plain that longitude and latitude are exchanged. Each feature has its number from 1, id and bounding box.
 pub fn outside_extent(features: &[(usize, String, geo::Rect<f64>)], extent: &LonLatBox, file: &str) -> Vec<Problem> {
-    let overlaps =
-        |w: f64, s: f64, e: f64, n: f64| w <= extent.east && extent.west <= e && s <= extent.north && extent.south <= n;
-    let is_inside = |r: &geo::Rect<f64>| overlaps(r.min().x, r.min().y, r.max().x, r.max().y);
-    let is_inside_swapped = |r: &geo::Rect<f64>| overlaps(r.min().y, r.min().x, r.max().y, r.max().x);
+    let margin = MARGIN * (extent.east - extent.west).max(extent.north - extent.south);
+    let is_within = |w: f64, s: f64, e: f64, n: f64, margin: f64| {
+        w <= extent.east + margin
+            && extent.west - margin <= e
+            && s <= extent.north + margin
+            && extent.south - margin <= n
+    };
+    let within = |r: &geo::Rect<f64>, margin: f64| is_within(r.min().x, r.min().y, r.max().x, r.max().y, margin);
+    let swapped_within = |r: &geo::Rect<f64>| is_within(r.min().y, r.min().x, r.max().y, r.max().x, 0.0);
+    let (all, outside) = (features.len(), features.iter().filter(|(_, _, r)| !within(r, 0.0)).count());
+    let is_far = features.iter().any(|(_, _, r)| !within(r, margin));
+    // Where longitudes and latitudes are much the same numbers, only some features give an exchange away.
+    let is_telling = (outside == all && is_far) || (all >= 20 && outside * 5 >= all);
+    let is_exchanged = is_telling && features.iter().all(|(_, _, r)| swapped_within(r));
     let extent_text = format!("{}..{} E, {}..{} N", extent.west, extent.east, extent.south, extent.north);
-    if !features.is_empty() && features.iter().all(|(_, _, r)| !is_inside(r) && is_inside_swapped(r)) {
+    if is_exchanged {
         return vec![Problem::error(
             file,
-            "all its features lie outside the region, and inside when longitude and latitude are exchanged",
+            format!(
+                "{outside} of its {all} features lie outside the region, and none when longitude and latitude are exchanged"
+            ),
             format!("longitude first, then latitude ({extent_text}); exchange them"),
         )];
     }
     features
         .iter()
-        .filter(|(_, _, r)| !is_inside(r))
+        .filter(|(_, _, r)| !within(r, margin))
         .map(|(number, id, r)| {
             Problem::error(
                 file,
@@ -804,5 +820,12 @@ mod tests {
         let exchanged = outside_extent(&[at(41.0, 51.0), at(40.0, 49.0)], &extent, "b");
         assert!(exchanged.len() == 1 && exchanged[0].is_error(), "{exchanged:?}");
         assert!(outside_extent(&[at(44.0, 41.0)], &extent, "b").is_empty());
+        // A whole layer: many of its places stay inside when exchanged.
+        let places = |swap: bool| -> Vec<_> {
+            let lonlat = (0..48).map(|k| (37.0 + f64::from(k % 8) * 2.0, 38.5 + f64::from(k / 8) * 1.5));
+            lonlat.map(|(x, y)| if swap { at(y, x) } else { at(x, y) }).collect()
+        };
+        assert!(outside_extent(&places(false), &extent, "b").is_empty());
+        assert!(outside_extent(&places(true), &extent, "b")[0].is_error());
     }
 }

@@ -1,7 +1,7 @@
 //! Who held what, when: claims, their years, and the regions and border lines of an era.
 //!
-//! Claims come in ([`adapter`]), those of an era are chosen ([`select`]), their borders cut into shared arcs
-//! ([`topology`]), smoothed ([`smooth`]) and put together as regions ([`regions`]) and rasters ([`stack`]). No files, no
+//! Claims come in ([`adapter`]), those of an era are chosen ([`select()`]), their borders cut into shared arcs
+//! ([`topology`]), smoothed ([`smooth`]) and put together as regions ([`regions`]) and rasters ([`stack()`]). No files, no
 //! GDAL: the caller reads, projects and rasterizes.
 
 mod colour;

@@ -215,8 +215,11 @@ pub(crate) fn key(c: Coord<f64>) -> (u64, u64) {
     (c.x.to_bits(), c.y.to_bits())
 }
 
+/// Numbers of vertices by the bits of their coordinates.
+type VertexNumbers = HashMap<(u64, u64), usize>;
+
 /// `sorted` without vertices that are closer than `tolerance` to one before them, and the number of each one's stand-in.
-fn cluster(sorted: &[Coord<f64>], tolerance: f64) -> (Vec<Coord<f64>>, HashMap<(u64, u64), usize>) {
+fn cluster(sorted: &[Coord<f64>], tolerance: f64) -> (Vec<Coord<f64>>, VertexNumbers) {
     let mut kept: Vec<Coord<f64>> = Vec::new();
     let mut number = HashMap::with_capacity(sorted.len());
     let mut first_near = 0;

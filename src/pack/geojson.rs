@@ -11,7 +11,7 @@ pub(super) fn read(source: &PackSource, name: &str, problems: &mut Vec<Problem>)
     match source.text(name) {
         Ok(text) => parse(&text, name, problems),
         Err(problem) => {
-            problems.push(problem);
+            problems.push(*problem);
             Vec::new()
         }
     }
@@ -31,12 +31,14 @@ pub(super) fn parse(text: &str, name: &str, problems: &mut Vec<Problem>) -> Vec<
             return Vec::new();
         }
     };
-    let kind = root.get("type").and_then(Value::as_str).unwrap_or("");
-    let (Value::Object(mut root), "FeatureCollection") = (root.clone(), kind) else {
-        let found =
-            if kind.is_empty() { "it has no GeoJSON type".to_string() } else { format!("it is a {}", shown(kind)) };
-        problems.push(Problem::error(name, found, "a FeatureCollection").about("type"));
-        return Vec::new();
+    let kind = root.get("type").and_then(Value::as_str).map(str::to_string);
+    let mut root = match (root, kind.as_deref()) {
+        (Value::Object(root), Some("FeatureCollection")) => root,
+        (_, kind) => {
+            let found = kind.map_or("it has no GeoJSON type".to_string(), |k| format!("it is a {}", shown(k)));
+            problems.push(Problem::error(name, found, "a FeatureCollection").about("type"));
+            return Vec::new();
+        }
     };
     if let Some(crs) = root.get("crs").filter(|c| !c.is_null()) {
         let crs = crs.to_string();

@@ -43,7 +43,7 @@ pub(super) fn read(source: &PackSource, problems: &mut Vec<Problem>) -> RegionTo
     let text = match source.text(FILE) {
         Ok(text) => text,
         Err(problem) => {
-            problems.push(problem);
+            problems.push(*problem);
             return read;
         }
     };
@@ -63,12 +63,11 @@ pub(super) fn read(source: &PackSource, problems: &mut Vec<Problem>) -> RegionTo
     read.title = root.text_at("title", true);
     read.title_ru = root.text_at("title_ru", false);
     read.crs = root.text_at("crs", true);
-    read.resolution_m = root.number_at("resolution_m").unwrap_or(0.0);
-    if root.has("resolution_m") && !(1.0..=100_000.0).contains(&read.resolution_m) && read.resolution_m != 0.0
-        || root.is_number_zero("resolution_m")
-    {
-        let found = read.resolution_m.to_string();
-        root.say("resolution_m", found, "metres per cell, 1 to 100000, for example 250");
+    if let Some(resolution) = root.number_at("resolution_m") {
+        read.resolution_m = resolution;
+        if !(1.0..=100_000.0).contains(&resolution) {
+            root.say("resolution_m", resolution, "metres per cell, 1 to 100000, for example 250");
+        }
     }
     if let Some(folder) = source.folder_name().filter(|f| !name.is_empty() && *f != name) {
         root.say(
@@ -130,10 +129,6 @@ struct Table<'a> {
 impl Table<'_> {
     fn has(&self, key: &str) -> bool {
         self.table.get(key).is_some()
-    }
-
-    fn is_number_zero(&self, key: &str) -> bool {
-        self.table.get(key).and_then(|v| number(v.get_ref())) == Some(0.0)
     }
 
     /// A problem about `key`, at its line.

@@ -169,16 +169,16 @@ impl PackSource {
 
     /// The text of the file `name`; a problem instead when it cannot be read or is not UTF-8. A byte order mark is left
     /// out.
-    pub(crate) fn text(&self, name: &str) -> std::result::Result<String, Problem> {
+    pub(crate) fn text(&self, name: &str) -> std::result::Result<String, Box<Problem>> {
         let bytes = self.read(name).map_err(|e| match e {
-            Error::Read { cause, .. } => Problem::error(name, cause, "a readable file of at most 256 MiB"),
-            other => Problem::error(name, other, "a readable file"),
+            Error::Read { cause, .. } => Box::new(Problem::error(name, cause, "a readable file of at most 256 MiB")),
+            other => Box::new(Problem::error(name, other, "a readable file")),
         })?;
         let text = String::from_utf8(bytes).map_err(|e| {
             let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
             let line = 1 + good.iter().filter(|b| **b == b'\n').count();
-            Problem::error(name, "a character that is not UTF-8", "UTF-8; save the file in that encoding")
-                .at_line(Some(line))
+            let expected = "UTF-8; save the file in that encoding";
+            Box::new(Problem::error(name, "a character that is not UTF-8", expected).at_line(Some(line)))
         })?;
         Ok(text.strip_prefix('\u{feff}').map(str::to_string).unwrap_or(text))
     }
