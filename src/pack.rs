@@ -316,7 +316,7 @@ fn examine(source: &PackSource) -> Examined {
         problems.extend(more);
         found.extend(claims.into_iter().map(|(number, claim)| (file.clone(), number, claim)));
     }
-    check_claims(&found, &seen.toml, &mut problems);
+    check_claims(&found, &mut problems);
     seen.claims = found.into_iter().map(|(_, _, claim)| claim).collect();
 
     for file in &seen.toml.places {
@@ -338,17 +338,13 @@ fn examine(source: &PackSource) -> Examined {
     seen
 }
 
-/// What only the whole pack shows: sources and parents that exist, one claim per polity and year.
-fn check_claims(found: &[(String, usize, Claim)], toml: &RegionToml, problems: &mut Vec<Problem>) {
+/// What only the whole pack shows: parents that exist, one claim per polity and year.
+fn check_claims(found: &[(String, usize, Claim)], problems: &mut Vec<Problem>) {
     let ids: Vec<&str> = found.iter().map(|(_, _, c)| c.id.as_str()).collect();
-    let sources: Vec<&str> = toml.sources.iter().map(|s| s.id.as_str()).collect();
     for (file, number, claim) in found {
         let mut say = |key: &str, what: String, expected: String| {
             problems.push(Problem::error(file, what, expected).at_feature(*number, &claim.id).about(key));
         };
-        for source in claim.sources.iter().filter(|s| !sources.contains(&s.as_str())) {
-            say("source", format!("unknown source {}", shown(source)), known_or_near(source, &sources, "[[sources]]"));
-        }
         if let Some(parent) = claim.parent.as_deref().filter(|p| !ids.contains(p)) {
             say("parent", format!("no claim has the id {}", shown(parent)), known_or_near(parent, &ids, "the layer"));
         } else if claim.parent.as_deref() == Some(claim.id.as_str()) {
@@ -371,7 +367,7 @@ fn known_or_near(id: &str, known: &[&str], holder: &str) -> String {
     if near.is_empty() { format!("an id of {holder}") } else { near }
 }
 
-/// Features outside the region, or with exchanged axes; and sources of places and the like that do not exist.
+/// Features outside the region, or with exchanged axes; and sources that do not exist.
 fn check_placement(features: &[Feature], file: &str, toml: &RegionToml, problems: &mut Vec<Problem>) {
     use geo::BoundingRect;
     let id = |f: &Feature| f.text("id").or_else(|| f.text("name")).unwrap_or_default();
@@ -379,9 +375,6 @@ fn check_placement(features: &[Feature], file: &str, toml: &RegionToml, problems
         let boxes: Vec<_> =
             (1..).zip(features).filter_map(|(n, f)| Some((n, id(f), f.geometry.as_ref()?.bounding_rect()?))).collect();
         problems.extend(outside_extent(&boxes, extent, file));
-    }
-    if toml.polities.iter().any(|p| p == file) {
-        return;
     }
     let known: Vec<&str> = toml.sources.iter().map(|s| s.id.as_str()).collect();
     for (number, feature) in (1..).zip(features) {
