@@ -1,5 +1,21 @@
 //! What people look at: hillshade and the map sheet.
 
+mod canvas;
+mod curve;
+mod furniture;
+mod graticule;
+pub mod hillshade;
+mod labels;
+mod lettering;
+mod names;
+mod placing;
+mod resample;
+mod sheet;
+mod symbols;
+mod tint;
+
+pub use sheet::{LabelKind, PlacedLabel, Sheet, SheetOptions, draw_sheet};
+
 use crate::borders::{BorderLine, PolityRegion};
 use crate::grid::{Grid, LonLat, Xy};
 use crate::pack::{Peak, PhysicalName, Place};
