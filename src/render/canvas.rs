@@ -54,9 +54,7 @@ impl Mark {
         let shift = Transform::from_translate(dx, dy);
         Some(match self {
             Mark::Fill(path, ink) => Mark::Fill(path.transform(shift)?, ink),
-            Mark::Stroke { path, ink, width, dash } => {
-                Mark::Stroke { path: path.transform(shift)?, ink, width, dash }
-            }
+            Mark::Stroke { path, ink, width, dash } => Mark::Stroke { path: path.transform(shift)?, ink, width, dash },
         })
     }
 }

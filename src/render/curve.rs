@@ -189,7 +189,15 @@ fn clip_segment(a: Point, b: Point, width: f32, height: f32) -> Option<(Point, P
             t1 = t1.min(q / p);
         }
     }
-    let at = |t: f32| if t == 0.0 { a } else if t == 1.0 { b } else { point(a.x + t * dx, a.y + t * dy) };
+    let at = |t: f32| {
+        if t == 0.0 {
+            a
+        } else if t == 1.0 {
+            b
+        } else {
+            point(a.x + t * dx, a.y + t * dy)
+        }
+    };
     (t0 <= t1).then(|| (at(t0), at(t1)))
 }
 

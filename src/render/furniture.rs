@@ -6,7 +6,7 @@ use super::curve::point;
 use super::graticule::{Edge, Graticule};
 use super::lettering::{CAP_EM, Fonts, Style};
 use super::symbols::{KINDS, symbol};
-use super::tint::{DEPTH_TINTS, INK, LAND_TINTS, PAPER, RIBBON, Rgb, WASH, WATER_INK, land_tint, washed};
+use super::tint::{DEPTH_TINTS, INK, LAND_TINTS, PAPER, RIBBON, Rgb, STRIPE, WASH, WATER_INK, land_tint, washed};
 use super::{SheetInput, SheetOptions};
 use crate::borders::{BorderLine, Certainty, ClaimKind, PolityRegion};
 
@@ -43,7 +43,17 @@ pub(super) enum Align {
 impl Pen<'_> {
     /// A line of text with its baseline at (`x`, `y`); size in points.
     #[allow(clippy::too_many_arguments)]
-    pub fn text(&self, text: &str, style: Style, size_pt: f32, spacing_em: f32, x: f32, y: f32, align: Align, ink: Ink) -> Option<Mark> {
+    pub fn text(
+        &self,
+        text: &str,
+        style: Style,
+        size_pt: f32,
+        spacing_em: f32,
+        x: f32,
+        y: f32,
+        align: Align,
+        ink: Ink,
+    ) -> Option<Mark> {
         let line = self.fonts.shape(text, style, spacing_em > 0.0);
         let size = size_pt * self.pt;
         let width = line.width(size, spacing_em);
@@ -92,7 +102,16 @@ impl Pen<'_> {
 
     /// Wrapped text as a block; centred lines are centred in `width`.
     #[allow(clippy::too_many_arguments)]
-    fn paragraph(&self, text: &str, style: Style, size_pt: f32, lead: f32, width: f32, align: Align, ink: Ink) -> Block {
+    fn paragraph(
+        &self,
+        text: &str,
+        style: Style,
+        size_pt: f32,
+        lead: f32,
+        width: f32,
+        align: Align,
+        ink: Ink,
+    ) -> Block {
         let mut b = Block::default();
         let x = match align {
             Align::Left => 0.0,
@@ -109,8 +128,19 @@ impl Pen<'_> {
     fn heading(&self, text: &str, width: f32) -> Block {
         let pt = self.pt;
         let mut b = Block { height: 23.0 * pt, keeps_next: true, ..Block::default() };
-        b.marks.extend(self.text(&text.to_uppercase(), Style::Semibold, 7.6, 0.16, 0.0, 16.0 * pt, Align::Left, ink(INK)));
-        b.marks.extend(path_through(&[(0.0, 19.2 * pt), (width, 19.2 * pt)], false).map(|p| Mark::line(p, ink(INK), 0.4 * pt)));
+        b.marks.extend(self.text(
+            &text.to_uppercase(),
+            Style::Semibold,
+            7.6,
+            0.16,
+            0.0,
+            16.0 * pt,
+            Align::Left,
+            ink(INK),
+        ));
+        b.marks.extend(
+            path_through(&[(0.0, 19.2 * pt), (width, 19.2 * pt)], false).map(|p| Mark::line(p, ink(INK), 0.4 * pt)),
+        );
         b
     }
 
@@ -126,8 +156,8 @@ pub(super) fn border_marks(path: &tiny_skia::Path, certainty: Certainty, is_inne
     let dash = |on: f32, off: f32| vec![on * pt, off * pt];
     let rgb = if is_inner { [96, 74, 74] } else { [84, 34, 44] };
     let (width, dash) = match (is_inner, certainty) {
-        (true, Certainty::Conjectural) => (0.42, dash(0.0, 1.6)),
-        (true, _) => (0.42, dash(2.6, 1.5)),
+        (true, Certainty::Conjectural) => (0.62, dash(0.0, 1.7)),
+        (true, _) => (0.5, dash(2.6, 1.5)),
         (false, Certainty::Surveyed | Certainty::Treaty) => (0.95, Vec::new()),
         (false, Certainty::Approximate) => (0.95, dash(6.4, 2.6)),
         (false, Certainty::Conjectural) => (1.25, dash(0.0, 3.0)),
@@ -203,7 +233,9 @@ pub(super) fn frame(pen: &Pen, g: &Graticule, x: f32, y: f32, width: f32, height
             marks.extend(pen.fonts.straight(&line, size, 0.0, at, angle).map(|s| Mark::Fill(s.path, ink(INK))));
         }
     }
-    for (d, w) in [(0.0, 0.55), (zebra + 0.55 * pt, 0.4), (FRAME_PT * pt - 1.2 * pt, 1.9), (FRAME_PT * pt - 3.6 * pt, 0.4)] {
+    for (d, w) in
+        [(0.0, 0.55), (zebra + 0.55 * pt, 0.4), (FRAME_PT * pt - 1.2 * pt, 1.9), (FRAME_PT * pt - 3.6 * pt, 0.4)]
+    {
         marks.extend(ring(d).map(|p| Mark::line(p, ink(INK), w * pt)));
     }
     marks
@@ -219,7 +251,16 @@ pub(super) fn title(pen: &Pen, input: &SheetInput, width: f32, is_band: bool) ->
         let text = if input.era.is_empty() { name } else { format!("{name}  ·  {}", input.era) };
         let size = pen.fitted(&text, Style::Regular, 30.0, 0.14, width);
         b.height = (1.5 * size + 6.0) * pt;
-        b.marks.extend(pen.text(&text, Style::Regular, size, 0.14, width / 2.0, 1.1 * size * pt, Align::Centre, ink(INK)));
+        b.marks.extend(pen.text(
+            &text,
+            Style::Regular,
+            size,
+            0.14,
+            width / 2.0,
+            1.1 * size * pt,
+            Align::Centre,
+            ink(INK),
+        ));
         return b;
     }
     let size = pen.fitted(&name, Style::Regular, 27.0, 0.12, width);
@@ -228,17 +269,20 @@ pub(super) fn title(pen: &Pen, input: &SheetInput, width: f32, is_band: bool) ->
     if !input.era.is_empty() {
         let era_size = pen.fitted(input.era, Style::Semibold, 40.0, 0.05, width * 0.9);
         y += (era_size * 0.75 + 11.0) * pt;
-        let era = pen.text(input.era, Style::Semibold, era_size, 0.05, width / 2.0, y, Align::Centre, ink([122, 36, 40]));
+        let era =
+            pen.text(input.era, Style::Semibold, era_size, 0.05, width / 2.0, y, Align::Centre, ink([122, 36, 40]));
         b.marks.extend(era);
     }
     y += 10.0 * pt;
     // A tapering rule with a diamond.
     let (c, r) = (width / 2.0, 2.6 * pt);
     for side in [-1.0f32, 1.0] {
-        let taper = [(c + side * 7.0 * pt, y - 0.45 * pt), (c + side * width * 0.32, y), (c + side * 7.0 * pt, y + 0.45 * pt)];
+        let taper =
+            [(c + side * 7.0 * pt, y - 0.45 * pt), (c + side * width * 0.32, y), (c + side * 7.0 * pt, y + 0.45 * pt)];
         b.marks.extend(path_through(&taper, true).map(|p| Mark::Fill(p, ink(INK))));
     }
-    b.marks.extend(path_through(&[(c - r, y), (c, y - r), (c + r, y), (c, y + r)], true).map(|p| Mark::Fill(p, ink(INK))));
+    b.marks
+        .extend(path_through(&[(c - r, y), (c, y - r), (c + r, y), (c, y + r)], true).map(|p| Mark::Fill(p, ink(INK))));
     b.height = y + 8.0 * pt;
     b
 }
@@ -313,25 +357,57 @@ fn polity_row(pen: &Pen, p: &PolityRegion, keys: &[(u16, usize)], width: f32) ->
     let style = if is_people { Style::Italic } else { Style::Regular };
     let mut y = 0.0;
     let number = keys.iter().find(|k| k.0 == p.code).map(|k| format!("{} ", k.1)).unwrap_or_default();
+    let mut end = x;
     for line in pen.wrap(&format!("{number}{}", c.name), style, 8.4, width - x) {
         y += 10.4 * pt;
+        end = x + pen.fonts.shape(&line, style, false).width(8.4 * pt, 0.0);
         b.marks.extend(pen.text(&line, style, 8.4, 0.0, x, y - 2.4 * pt, Align::Left, ink(INK)));
     }
     if !c.name_local.is_empty() && c.name_local != c.name && pen.fonts.covers(&c.name_local) {
-        for line in pen.wrap(&c.name_local, Style::Regular, 7.0, width - x) {
-            y += 9.4 * pt;
-            b.marks.extend(pen.text(&line, Style::Regular, 7.0, 0.0, x, y - 2.6 * pt, Align::Left, ink(FAINT)));
+        // On the same line where there is room.
+        let local = pen.fonts.shape(&c.name_local, Style::Regular, false).width(7.2 * pt, 0.0);
+        if end + 7.0 * pt + local <= width {
+            let at = end + 7.0 * pt;
+            b.marks.extend(pen.text(
+                &c.name_local,
+                Style::Regular,
+                7.2,
+                0.0,
+                at,
+                y - 2.4 * pt,
+                Align::Left,
+                ink(FAINT),
+            ));
+        } else {
+            for line in pen.wrap(&c.name_local, Style::Regular, 7.2, width - x) {
+                y += 9.6 * pt;
+                b.marks.extend(pen.text(&line, Style::Regular, 7.2, 0.0, x, y - 2.6 * pt, Align::Left, ink(FAINT)));
+            }
         }
     }
     let h = 10.0 * pt;
     let top = 1.2 * pt;
     if is_people {
-        let aa = pen.text("Aa", Style::Italic, 8.4, 0.12, swatch / 2.0, top + h - 2.4 * pt, Align::Centre, ink([84, 72, 60]));
+        let aa = pen.text(
+            "Aa",
+            Style::Italic,
+            8.4,
+            0.12,
+            swatch / 2.0,
+            top + h - 2.4 * pt,
+            Align::Centre,
+            ink([84, 72, 60]),
+        );
         b.marks.extend(aa);
     } else {
         // The swatch shows wash and ribbon as on the map, on pale land.
         let ground: Rgb = land_tint(350.0);
         let tone = |s: f32| ink(washed(ground, p.colour, s).map(|v| v as u8));
+        if c.kind == ClaimKind::Claim {
+            b.marks.extend(stripes(ink(ground.map(|v| v as u8)), tone(STRIPE), swatch, top, h, pt));
+            b.height = y.max(h + top) + 2.6 * pt;
+            return b;
+        }
         b.marks.extend(rectangle(0.0, top, swatch, top + h).map(|r| Mark::Fill(r, tone(RIBBON))));
         let rim = 2.6 * pt;
         b.marks.extend(rectangle(rim, top + rim, swatch - rim, top + h - rim).map(|r| Mark::Fill(r, tone(WASH))));
@@ -339,6 +415,26 @@ fn polity_row(pen: &Pen, p: &PolityRegion, keys: &[(u16, usize)], width: f32) ->
     }
     b.height = y.max(h + top) + 2.6 * pt;
     b
+}
+
+/// A swatch of stripes in a thin frame, `width` by `height` from `top` down.
+fn stripes(ground: Ink, stripe: Ink, width: f32, top: f32, height: f32, pt: f32) -> Vec<Mark> {
+    let mut marks: Vec<Mark> =
+        rectangle(0.0, top, width, top + height).map(|r| Mark::Fill(r, ground)).into_iter().collect();
+    let (w, step) = (2.6 * pt, 6.4 * pt);
+    let mut x = 0.3 * step;
+    while x < width + height {
+        // Cut at the sides of the swatch, corner by corner.
+        let at = |x: f32, y: f32| (x - (y - top)).clamp(0.0, width);
+        let steps = 24;
+        let side =
+            |x: f32| (0..=steps).map(move |k| top + height * k as f32 / steps as f32).map(move |y| (at(x, y), y));
+        let corners: Vec<(f32, f32)> = side(x).chain(side(x + w).collect::<Vec<_>>().into_iter().rev()).collect();
+        marks.extend(path_through(&corners, true).map(|p| Mark::Fill(p, stripe)));
+        x += step;
+    }
+    marks.extend(rectangle(0.0, top, width, top + height).map(|r| Mark::line(r, ink(INK), 0.35 * pt)));
+    marks
 }
 
 /// Rows that explain border lines, hatching and rivers, as far as they are on the map.
@@ -366,23 +462,16 @@ fn line_rows(pen: &Pen, l: &Legend) -> Vec<Block> {
         row(styled(Certainty::Approximate, true), "Border of a part");
     }
     if l.is_contested {
-        let mut marks = Vec::new();
         let ground = land_tint(350.0);
         let (a, b) = ([196, 120, 96], [96, 130, 170]);
         let fill = |c: Rgb| ink(c.map(|v| v as u8));
-        let (w, top, h) = (28.0 * pt, 1.6 * pt, 9.0 * pt);
-        marks.extend(rectangle(0.0, top, w, top + h).map(|r| Mark::Fill(r, fill(washed(ground, a, WASH)))));
-        let stripe = fill(washed(washed(ground, a, WASH), b, 0.85));
-        for k in 0..3 {
-            let x = (2.5 + 8.5 * k as f32) * pt + h * 0.6;
-            let s = 2.4 * pt;
-            marks.extend(path_through(&[(x, top), (x + s, top), (x + s - h, top + h), (x - h, top + h)], true).map(|p| Mark::Fill(p, stripe)));
-        }
-        marks.extend(rectangle(0.0, top, w, top + h).map(|r| Mark::line(r, ink(INK), 0.35 * pt)));
+        let marks =
+            stripes(fill(washed(ground, a, WASH)), fill(washed(ground, b, STRIPE)), 28.0 * pt, 1.6 * pt, 9.0 * pt, pt);
         row(marks, "Contested: stripes in the rival’s colour");
     }
     if l.has_rivers {
-        let river = path_through(&[(0.0, 8.5 * pt), (9.0 * pt, 5.5 * pt), (18.0 * pt, 8.0 * pt), (28.0 * pt, 6.0 * pt)], false);
+        let river =
+            path_through(&[(0.0, 8.5 * pt), (9.0 * pt, 5.5 * pt), (18.0 * pt, 8.0 * pt), (28.0 * pt, 6.0 * pt)], false);
         row(river.map(|p| Mark::line(p, ink(WATER_INK), 0.9 * pt)).into_iter().collect(), "River");
     }
     rows
@@ -403,7 +492,16 @@ fn sign_rows(pen: &Pen, kinds: &[String], width: f32) -> Vec<Block> {
             for (k, (kind, text)) in row.iter().enumerate() {
                 let x = k as f32 * width / 2.0;
                 b.marks.extend(symbol(kind, 1, point(x + 5.0 * pt, 6.6 * pt), pt).marks);
-                b.marks.extend(pen.text(text, Style::Regular, 8.0, 0.0, x + 13.0 * pt, 9.2 * pt, Align::Left, ink(INK)));
+                b.marks.extend(pen.text(
+                    text,
+                    Style::Regular,
+                    8.0,
+                    0.0,
+                    x + 13.0 * pt,
+                    9.2 * pt,
+                    Align::Left,
+                    ink(INK),
+                ));
             }
             b
         })
@@ -443,7 +541,7 @@ fn land_scale(pen: &Pen, lo: f32, hi: f32, width: f32) -> Block {
     }
     b.marks.extend(rectangle(0.0, 2.0 * pt, width, 10.0 * pt).map(|p| Mark::line(p, ink(INK), 0.35 * pt)));
     if below {
-        b.marks.extend(pen.text("below 0", Style::Regular, 5.9, 0.0, 0.0, 17.4 * pt, Align::Left, ink(INK)));
+        b.marks.extend(pen.text("< 0", Style::Regular, 6.3, 0.0, 0.0, 17.4 * pt, Align::Left, ink(INK)));
     }
     for (k, z) in marks_at.iter().enumerate() {
         let align = match k {
@@ -451,7 +549,16 @@ fn land_scale(pen: &Pen, lo: f32, hi: f32, width: f32) -> Block {
             _ if k + 1 == marks_at.len() => Align::Right,
             _ => Align::Centre,
         };
-        b.marks.extend(pen.text(&grouped(f64::from(*z)), Style::Regular, 6.3, 0.0, x_of(k), 17.4 * pt, align, ink(INK)));
+        b.marks.extend(pen.text(
+            &grouped(f64::from(*z)),
+            Style::Regular,
+            6.3,
+            0.0,
+            x_of(k),
+            17.4 * pt,
+            align,
+            ink(INK),
+        ));
     }
     b
 }
@@ -467,7 +574,16 @@ fn depth_scale(pen: &Pen, greatest: f32, width: f32) -> Block {
         b.marks.extend(rectangle(x, 1.0 * pt, x + w, 9.0 * pt).map(|p| Mark::Fill(p, ink(colour.map(|v| v as u8)))));
         b.marks.extend(rectangle(x, 1.0 * pt, x + w, 9.0 * pt).map(|p| Mark::line(p, ink(WATER_INK), 0.3 * pt)));
         let align = if k == 0 { Align::Left } else { Align::Centre };
-        b.marks.extend(pen.text(&grouped(f64::from(*depth)), Style::Italic, 6.3, 0.0, x, 16.2 * pt, align, ink(WATER_INK)));
+        b.marks.extend(pen.text(
+            &grouped(f64::from(*depth)),
+            Style::Italic,
+            6.3,
+            0.0,
+            x,
+            16.2 * pt,
+            align,
+            ink(WATER_INK),
+        ));
     }
     b
 }
@@ -477,32 +593,38 @@ fn scale_bar(pen: &Pen, l: &Legend, width: f32) -> Block {
     let pt = pen.pt;
     let mut b = Block { height: 50.0 * pt, ..Block::default() };
     let (px_per_m, north) = l.scale;
-    let room = width - 40.0 * pt;
-    let step_m = scale_step(f64::from(room) / px_per_m / 4.0);
+    // The longest bar of two to five round steps.
+    let room = f64::from(width - 46.0 * pt) / px_per_m;
+    let length = |n: u32| scale_step(room / f64::from(n)) * f64::from(n);
+    let steps = [4u32, 5, 3, 2].into_iter().reduce(|a, b| if length(b) > length(a) { b } else { a }).unwrap_or(4);
+    let step_m = length(steps) / f64::from(steps);
     let step = (step_m * px_per_m) as f32;
     let x0 = 4.0 * pt;
     let y = 24.0 * pt;
     let unit = if step_m >= 1000.0 { ("km", 1000.0) } else { ("m", 1.0) };
-    for k in 0..4 {
+    let end = x0 + steps as f32 * step;
+    for k in 0..steps {
         let x = x0 + k as f32 * step;
         let fill = if k % 2 == 0 { INK } else { PAPER };
         b.marks.extend(rectangle(x, y, x + step, y + 3.0 * pt).map(|p| Mark::Fill(p, ink(fill))));
     }
-    b.marks.extend(rectangle(x0, y, x0 + 4.0 * step, y + 3.0 * pt).map(|p| Mark::line(p, ink(INK), 0.4 * pt)));
-    for k in 0..=4 {
-        if k == 3 && step < 24.0 * pt {
-            continue;
-        }
+    b.marks.extend(rectangle(x0, y, end, y + 3.0 * pt).map(|p| Mark::line(p, ink(INK), 0.4 * pt)));
+    for k in 0..=steps {
         let value = grouped(step_m * f64::from(k) / unit.1);
-        let text = if k == 4 { format!("{value} {}", unit.0) } else { value };
-        b.marks.extend(pen.text(&text, Style::Regular, 7.0, 0.0, x0 + k as f32 * step, y - 2.6 * pt, Align::Centre, ink(INK)));
+        let at = x0 + k as f32 * step;
+        b.marks.extend(pen.text(&value, Style::Regular, 7.0, 0.0, at, y - 2.6 * pt, Align::Centre, ink(INK)));
+        if k == steps {
+            let half = pen.fonts.shape(&value, Style::Regular, false).width(3.5 * pt, 0.0);
+            let at = at + half + 2.0 * pt;
+            b.marks.extend(pen.text(unit.0, Style::Regular, 7.0, 0.0, at, y - 2.6 * pt, Align::Left, ink(INK)));
+        }
     }
     let fraction = l.options.dpi / 0.0254 / px_per_m;
     let round = 10f64.powf((fraction.log10() - 2.0).floor());
     let text = format!("1 : {} printed at {:.0} dpi", grouped((fraction / round).round() * round), l.options.dpi);
     b.marks.extend(pen.text(&text, Style::Italic, 7.4, 0.0, x0, y + 14.0 * pt, Align::Left, ink(INK)));
     // The needle turns with the meridian.
-    let (cx, cy, r) = (width - 13.0 * pt, 30.0 * pt, 13.0 * pt);
+    let (cx, cy, r) = (width - 11.0 * pt, 30.0 * pt, 13.0 * pt);
     let (s, c) = north.sin_cos();
     let turn = |x: f32, y: f32| (cx + c * x - s * y, cy + s * x + c * y);
     let half = |side: f32| path_through(&[turn(0.0, -r), turn(side * 0.3 * r, 0.75 * r), turn(0.0, 0.42 * r)], true);
@@ -589,7 +711,12 @@ mod tests {
     fn long_words_and_lines_are_wrapped() {
         let fonts = Fonts::embedded();
         let pen = Pen { fonts: &fonts, pt: 2.0 };
-        let lines = pen.wrap("https://example.org/a/very/long/address/that/never/ends and more words", Style::Regular, 6.0, 100.0);
+        let lines = pen.wrap(
+            "https://example.org/a/very/long/address/that/never/ends and more words",
+            Style::Regular,
+            6.0,
+            100.0,
+        );
         assert!(lines.len() > 3);
         for l in lines {
             assert!(fonts.shape(&l, Style::Regular, false).width(12.0, 0.0) <= 101.0, "{l}");

@@ -14,6 +14,7 @@ use super::tint::{Ground, INK, PAPER, WATER_INK, to_pixels};
 use super::{LabelKind, PlacedLabel, SheetInput};
 use crate::borders::{BorderLine, ClaimKind, PolityRegion};
 use crate::pack::{Peak, PhysicalName, Place};
+use crate::raster::Raster;
 use crate::water::{River, WaterKind};
 use geo::Area as _;
 use geo::MultiPolygon;
@@ -70,9 +71,10 @@ pub(super) fn letter(
 ) -> Lettering {
     let mut w = Writer {
         fonts,
-        placing: Placing::new(ground.width, ground.height, 1.1 * pt),
+        placing: Placing::new(ground.width, ground.height, 1.5 * pt),
         pt,
         year: input.year,
+        sea: &ground.sea,
         out: Lettering::default(),
         reserved: HashSet::new(),
         signs: Vec::new(),
@@ -85,7 +87,7 @@ pub(super) fn letter(
     }
     for y in 1..ground.height {
         for x in 1..ground.width {
-            let wet = |x: usize, y: usize| ground.sea.at(x, y) >= 0.5;
+            let wet = |x: usize, y: usize| ground.sea.at(x, y) >= 0.5 || ground.lake.at(x, y) >= 0.5;
             if wet(x, y) != wet(x - 1, y) || wet(x, y) != wet(x, y - 1) {
                 w.placing.mark_line(&[point(x as f32, y as f32); 2], 3);
             }
@@ -110,7 +112,11 @@ pub(super) fn letter(
     };
     polities.sort_by(|a, b| class(a).cmp(&class(b)).then(a.area_km2.total_cmp(&b.area_km2)).then(a.code.cmp(&b.code)));
     let (states, others): (Vec<&PolityRegion>, Vec<&PolityRegion>) = polities.into_iter().partition(|p| class(p) == 0);
-    // Small states have the least choice.
+    // Seats of rulers and great towns are where they are; names of states can give way. Small states have the least
+    // choice.
+    for (k, (at, p)) in places.iter().enumerate().filter(|(_, p)| p.1.rank <= 1) {
+        w.place(k, *at, p);
+    }
     for p in states {
         w.polity(p, ground, to_px);
     }
@@ -129,7 +135,6 @@ pub(super) fn letter(
             w.peak(places.len() + k, *at, p);
         }
     };
-    towns(&mut w, 1);
     physical(&mut w, 1);
     for p in others {
         w.polity(p, ground, to_px);
@@ -139,9 +144,11 @@ pub(super) fn letter(
     physical(&mut w, 2);
     w.lakes(input, to_px);
     summits(&mut w, 2);
-    w.rivers(scene);
     for rank in 3..=4 {
         towns(&mut w, rank);
+        if rank == 3 {
+            w.rivers(scene);
+        }
         physical(&mut w, rank);
         summits(&mut w, rank);
     }
@@ -153,6 +160,8 @@ struct Writer<'a> {
     placing: Placing,
     pt: f32,
     year: i32,
+    /// Part of each pixel that is sea.
+    sea: &'a Raster<f32>,
     out: Lettering,
     /// Signs whose ground is taken already.
     reserved: HashSet<usize>,
@@ -175,7 +184,7 @@ impl Writer<'_> {
         self.placing.take(&set.quads);
         let boxes = set.quads.iter().map(|q| q.map(|p| [p.x, p.y])).collect();
         self.out.placed.push(PlacedLabel { text: text.to_string(), kind, boxes });
-        let halo = ink(PAPER).at(0.78);
+        let halo = ink(PAPER).at(if kind == LabelKind::Polity { 0.6 } else { 0.78 });
         self.out.letters.push(Letters { path: set.path, ink: colour, halo, halo_px: halo_pt * self.pt });
     }
 
@@ -203,7 +212,8 @@ impl Writer<'_> {
             ClaimKind::Part => (LabelKind::Part, Style::Regular),
             _ => (LabelKind::Polity, Style::Semibold),
         };
-        let text = if kind == LabelKind::Polity { p.claim.name.to_uppercase() } else { p.claim.name.clone() };
+        let short = short_name(&p.claim.name);
+        let text = if kind == LabelKind::Polity { short.to_uppercase() } else { short.to_string() };
         let (least, greatest, share, spacing) = match kind {
             LabelKind::Polity => (6.6, 25.0, 0.072, (0.10, 0.95)),
             LabelKind::People => (7.4, 17.0, 0.045, (0.14, 0.85)),
@@ -222,7 +232,7 @@ impl Writer<'_> {
                 return self.write(&p.claim.name, kind, set, colour, halo);
             }
         }
-        if self.pointed_at(&p.claim.name, kind, area.heart(), colour) {
+        if self.pointed_at(short, &p.claim.name, kind, area.heart(), colour) {
             return;
         }
         let number = self.out.keys.len() + 1;
@@ -251,7 +261,7 @@ impl Writer<'_> {
     }
 
     /// A small label near `target`, with a leader where it stands off; false where none is free.
-    fn pointed_at(&mut self, text: &str, kind: LabelKind, target: Point, colour: Ink) -> bool {
+    fn pointed_at(&mut self, text: &str, name: &str, kind: LabelKind, target: Point, colour: Ink) -> bool {
         let pt = self.pt;
         let size = 6.8 * pt;
         let breaks = self.line_breaks(text, Style::Semibold);
@@ -269,7 +279,7 @@ impl Writer<'_> {
                             self.placing.take(&all[all.len() - 1..]);
                             self.draw_leader(&set.quads, target);
                         }
-                        self.write(text, kind, set, colour, 0.8);
+                        self.write(name, kind, set, colour, 0.8);
                         return true;
                     }
                     if reach == 0.0 {
@@ -401,14 +411,15 @@ impl Writer<'_> {
         let (style, colour, sizes, capitals, most) = match name.kind.as_str() {
             "sea" => (Style::Italic, ink(WATER_INK), [20.0, 13.0, 10.5, 8.5], true, 0.9),
             "lake" => (Style::Italic, ink(WATER_INK), [8.4, 7.6, 7.0, 6.6], false, 0.3),
-            "range" => (Style::Regular, ink(MOUNTAIN_INK), [13.0, 10.0, 8.4, 7.2], true, 2.4),
+            "range" => (Style::Regular, ink(MOUNTAIN_INK), [12.6, 9.8, 8.2, 7.2], true, 1.7),
             _ => (Style::Italic, ink([98, 82, 48]), [11.0, 9.4, 8.2, 7.2], false, 0.9),
         };
         let text = if capitals { name.name.to_uppercase() } else { name.name.clone() };
         let shaped = self.fonts.shape(&text, style, true);
         let mut candidates = Vec::new();
         let least = if capitals { 0.12 } else { 0.03 };
-        for (shrink, penalty) in [(1.0, 0.0), (0.86, 0.6), (0.74, 1.4)] {
+        let breaks = self.line_breaks(&text, style);
+        for (shrink, penalty) in [(1.0, 0.0), (0.86, 0.6), (0.74, 1.4), (0.6, 2.4)] {
             let size = sizes[rank] * pt * shrink;
             let width = shaped.width(size, least);
             match Curve::through(line.iter().copied()) {
@@ -419,7 +430,9 @@ impl Writer<'_> {
                     let short = (width - course.length()).max(0.0) / 2.0 + 2.0 * size;
                     let slack = ((course.length() - width) / 2.0).max(size);
                     for aside in [0.0f32, -1.0, 1.0, -2.0, 2.0, -3.2, 3.2] {
-                        let Some(run) = course.beside(aside * size * 0.8).and_then(|c| lengthened(&c, short)) else { continue };
+                        let Some(run) = course.beside(aside * size * 0.8).and_then(|c| lengthened(&c, short)) else {
+                            continue;
+                        };
                         for along in [0.0f32, -0.5, 0.5, -1.0, 1.0] {
                             let middle = run.length() / 2.0 + along * slack;
                             let set = self.fonts.along(&shaped, size, spacing, &run, middle, CAP_EM * size / 2.0);
@@ -432,29 +445,57 @@ impl Writer<'_> {
                     let Some(&at) = line.first() else { return };
                     let spacing = if capitals { 0.3f32.min(most) } else { least.max(0.08) };
                     let width = shaped.width(size, spacing).max(width);
-                    for (dx, dy) in [(0.0, 0.0), (0.0, -1.0), (0.0, 1.0), (-1.0, 0.0), (1.0, 0.0), (0.0, -2.2), (0.0, 2.2)] {
-                        let p = point(at.x - width / 2.0 + dx * 1.5 * size, at.y + CAP_EM * size / 2.0 + dy * size);
+                    for (dx, dy) in (-3..=3).flat_map(|x| (-3..=3).map(move |y| (x as f32, y as f32))) {
+                        let c = point(at.x + dx * 1.5 * size, at.y + dy * size);
+                        let p = point(c.x - width / 2.0, c.y + CAP_EM * size / 2.0);
+                        let off = 0.2 * (dx.abs() + dy.abs());
                         let set = self.fonts.straight(&shaped, size, spacing, p, 0.0);
-                        let off: f32 = f32::abs(dx) + f32::abs(dy);
-                        candidates.extend(set.map(|s| (s, penalty + 0.3 * off)));
+                        candidates.extend(set.map(|s| (s, penalty + off)));
+                        for lines in &breaks[1..] {
+                            candidates.extend(self.block(lines, size, c).map(|s| (s, penalty + off + 0.7)));
+                        }
                     }
                 }
             }
         }
         let kind = if name.kind == "sea" { LabelKind::Sea } else { LabelKind::Physical };
+        if kind == LabelKind::Sea {
+            // Letters on land say the wrong thing.
+            candidates.iter_mut().for_each(|(set, penalty)| *penalty += 6.0 * self.dry_part(&set.quads));
+        }
         if let Some(set) = self.cheapest(candidates) {
             self.write(&name.name, kind, set, colour, if kind == LabelKind::Sea { 0.0 } else { 0.7 });
         }
     }
 
+    /// The part of some boxes that is not sea, 0 to 1.
+    fn dry_part(&self, quads: &[Quad]) -> f32 {
+        let (mut dry, mut all) = (0, 0);
+        for q in quads {
+            let (lo, hi) = bounds(q);
+            for j in 0..5 {
+                for i in 0..9 {
+                    let x = lo.x + (hi.x - lo.x) * i as f32 / 8.0;
+                    let y = lo.y + (hi.y - lo.y) * j as f32 / 4.0;
+                    let is_in = x >= 0.0 && y >= 0.0 && x < self.sea.cols as f32 && y < self.sea.rows as f32;
+                    all += 1;
+                    dry += usize::from(!is_in || self.sea.at(x as usize, y as usize) < 0.5);
+                }
+            }
+        }
+        dry as f32 / all.max(1) as f32
+    }
+
     /// Names of lakes, inside where they fit, beside where not.
     fn lakes(&mut self, input: &SheetInput, to_px: &impl Fn(f64, f64) -> (f64, f64)) {
         let pt = self.pt;
-        let named: HashSet<&str> = input.physical.iter().map(|p| p.name.as_str()).collect();
+        // "Lake Sevan" among the lettering names the lake "Sevan" too.
+        let is_lettered =
+            |name: &str| input.physical.iter().any(|p| p.name.split(' ').any(|w| w == name) || p.name == name);
         let mut seen: HashSet<&str> = HashSet::new();
         for body in input.water_bodies {
             let there = body.since_year.is_none_or(|y| y <= input.year);
-            if body.kind != WaterKind::Lake || body.name.is_empty() || !there || named.contains(body.name.as_str()) {
+            if body.kind != WaterKind::Lake || body.name.is_empty() || !there || is_lettered(&body.name) {
                 continue;
             }
             let area = to_pixels(&body.area, to_px);
@@ -601,6 +642,14 @@ fn name_in_year(p: &Place, year: i32) -> String {
     dated.map_or_else(|| p.name.clone(), |n| n.name.clone())
 }
 
+/// A polity's name without the explanation in brackets, which the legend gives.
+fn short_name(name: &str) -> &str {
+    match name.find(" (") {
+        Some(k) if k > 0 => &name[..k],
+        _ => name,
+    }
+}
+
 /// A dark shade of a polity's colour.
 fn name_colour(c: [u8; 3]) -> [u8; 3] {
     let dark = |k: usize| (0.62 * f32::from(INK[k]) + 0.38 * 0.55 * f32::from(c[k])) as u8;
@@ -657,7 +706,8 @@ mod tests {
 
     #[test]
     fn names_follow_the_year() {
-        let dated = |name: &str, from, to| DatedName { name: name.into(), lang: "en".into(), from_year: from, to_year: to };
+        let dated =
+            |name: &str, from, to| DatedName { name: name.into(), lang: "en".into(), from_year: from, to_year: to };
         let p = Place {
             name: "Tbilisi".into(),
             kind: "capital".into(),
@@ -668,6 +718,12 @@ mod tests {
         assert_eq!(name_in_year(&p, 1200), "Tiflis");
         assert_eq!(name_in_year(&p, 1936), "Tiflis");
         assert_eq!(name_in_year(&p, -300), "Tbilisi");
+    }
+
+    #[test]
+    fn explanations_stay_in_the_legend() {
+        assert_eq!(short_name("Eldiguzids (Atabegs of Azerbaijan)"), "Eldiguzids");
+        assert_eq!(short_name("(unnamed)"), "(unnamed)");
     }
 
     #[test]

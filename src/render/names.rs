@@ -253,12 +253,8 @@ fn longest_run(clear: &[f32], need: f32) -> Option<(usize, usize)> {
 /// Curves through the middle of the area, in frames turned by up to 67 degrees; they read left to right.
 fn middle_curves(area: &Area) -> Vec<Curve> {
     let stride = (area.cells.len() / 6000).max(1);
-    let sample: Vec<(Point, f32)> = area
-        .cells
-        .iter()
-        .step_by(stride)
-        .map(|&c| (area.centre_of(c), area.clearance.at(c.0, c.1)))
-        .collect();
+    let sample: Vec<(Point, f32)> =
+        area.cells.iter().step_by(stride).map(|&c| (area.centre_of(c), area.clearance.at(c.0, c.1))).collect();
     let heart = area.heart();
     let mut curves = Vec::new();
     for k in -9i32..=9 {

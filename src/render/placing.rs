@@ -158,9 +158,9 @@ pub(super) fn overlap(a: &Quad, b: &Quad) -> bool {
             let (p, q) = (from[k], from[(k + 1) % 4]);
             let normal = point(q.y - p.y, p.x - q.x);
             let reach = |quad: &Quad| {
-                quad.iter().map(|v| v.x * normal.x + v.y * normal.y).fold((f32::MAX, f32::MIN), |(lo, hi), d| {
-                    (lo.min(d), hi.max(d))
-                })
+                quad.iter()
+                    .map(|v| v.x * normal.x + v.y * normal.y)
+                    .fold((f32::MAX, f32::MIN), |(lo, hi), d| (lo.min(d), hi.max(d)))
             };
             let ((a0, a1), (b0, b1)) = (reach(from), reach(other));
             a1 <= b0 || b1 <= a0

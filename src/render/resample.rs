@@ -30,7 +30,8 @@ fn taps(cells: usize, size: usize) -> Vec<Taps> {
                 let mut w = vec![0.0; last - first + 1];
                 for c in from..from + 4 {
                     let d = (c as f64 - centre).abs();
-                    let v = if d < 1.0 { 2.0 / 3.0 - d * d + d * d * d / 2.0 } else { (2.0 - d).max(0.0).powi(3) / 6.0 };
+                    let v =
+                        if d < 1.0 { 2.0 / 3.0 - d * d + d * d * d / 2.0 } else { (2.0 - d).max(0.0).powi(3) / 6.0 };
                     w[c.clamp(first as i64, last as i64) as usize - first] += v;
                 }
                 (first, w)
@@ -100,9 +101,7 @@ pub(super) fn vote(
                     }
                 }
             }
-            let best = votes.iter().copied().reduce(|a, b| {
-                if b.1 > a.1 || (b.1 == a.1 && b.0 < a.0) { b } else { a }
-            });
+            let best = votes.iter().copied().reduce(|a, b| if b.1 > a.1 || (b.1 == a.1 && b.0 < a.0) { b } else { a });
             *v = best.map_or(0, |b| b.0);
         }
     });
@@ -111,7 +110,12 @@ pub(super) fn vote(
 
 /// Calls `span(row, first, last)` for the runs of pixel centres inside `polygon` (pixel coordinates, even-odd), clipped
 /// to the raster; `last` is excluded.
-pub(super) fn scan_polygon(polygon: &Polygon<f64>, width: usize, height: usize, mut span: impl FnMut(usize, usize, usize)) {
+pub(super) fn scan_polygon(
+    polygon: &Polygon<f64>,
+    width: usize,
+    height: usize,
+    mut span: impl FnMut(usize, usize, usize),
+) {
     let mut crossings: Vec<Vec<f64>> = vec![Vec::new(); height];
     let mut ring = |ring: &LineString<f64>| {
         for l in ring.lines() {

@@ -143,7 +143,8 @@ pub fn draw_sheet(input: &SheetInput, options: &SheetOptions) -> Result<Sheet> {
     let height = ((ground_h * px_per_m).round() as usize).max(16);
     let (sx, sy) = (width as f64 / ground_w, height as f64 / ground_h);
     let to_px = |x: f64, y: f64| ((x - extent.min_x) * sx, (extent.max_y - y) * sy);
-    let project = |at: LonLat| (input.project)(at).map(|Xy { x, y }| to_px(x, y)).filter(|p| p.0.is_finite() && p.1.is_finite());
+    let project =
+        |at: LonLat| (input.project)(at).map(|Xy { x, y }| to_px(x, y)).filter(|p| p.0.is_finite() && p.1.is_finite());
     let pt = (options.dpi / 72.0) as f32;
     let fonts = Fonts::embedded();
     let pen = Pen { fonts: &fonts, pt };
@@ -272,8 +273,6 @@ fn scene<'a>(
     }
 }
 
-
-
 fn stroke(canvas: &mut Canvas, curve: &Curve, ink: Ink, width: f32) {
     if let Some(path) = path_of(curve) {
         canvas.draw(&Mark::line(path, ink, width));
@@ -315,9 +314,8 @@ fn draw_river(map: &mut Canvas, ground: &Ground, curve: &Curve, river: &River, p
 
 /// Whether a border only bounds peoples, who have none.
 fn of_people(input: &SheetInput, b: &BorderLine) -> bool {
-    let open = |code: u16| {
-        code == 0 || input.polities.iter().any(|p| p.code == code && p.claim.kind == ClaimKind::People)
-    };
+    let open =
+        |code: u16| code == 0 || input.polities.iter().any(|p| p.code == code && p.claim.kind == ClaimKind::People);
     open(b.left) && open(b.right)
 }
 
@@ -386,7 +384,7 @@ struct Page {
 /// Width of a legend column, points.
 const COLUMN_PT: f32 = 226.0;
 /// Margin of the page, points.
-const MARGIN_PT: f32 = 22.0;
+pub(super) const MARGIN_PT: f32 = 22.0;
 /// Between map and legend and between columns, points.
 const GAP_PT: f32 = 18.0;
 
@@ -397,16 +395,27 @@ impl Page {
         let (margin, gap, band, column) = (MARGIN_PT * pt, GAP_PT * pt, FRAME_PT * pt, COLUMN_PT * pt);
         let (framed_w, framed_h) = (width + 2.0 * band, height + 2.0 * band);
         let is_beside = framed_h > 420.0 * pt && framed_w < 2.3 * framed_h || framed_w < column;
-        let mut blocks = legend(pen, legend_of, column);
-        let print_from = blocks.len();
-        for line in legend_of.input.imprint {
-            blocks.push(imprint(pen, std::slice::from_ref(line), column));
-        }
+        let build = |pen: &Pen| {
+            let mut blocks = legend(pen, legend_of, column);
+            let print_from = blocks.len();
+            blocks.extend(legend_of.input.imprint.iter().map(|l| imprint(pen, std::slice::from_ref(l), column)));
+            if is_beside {
+                blocks.insert(0, title(pen, legend_of.input, column, false));
+            }
+            (blocks, print_from)
+        };
+        // A short legend beside the map may be set larger, one a little too long for its column smaller.
+        let larger =
+            [1.36f32, 1.28, 1.2, 1.12, 1.06, 1.0, 0.94, 0.88].into_iter().filter(|_| is_beside).find_map(|f| {
+                let (blocks, from) = build(&Pen { fonts: pen.fonts, pt: f * pt });
+                let fits = blocks.iter().map(|b| b.height).sum::<f32>() + 12.0 * pt <= framed_h;
+                fits.then_some((blocks, from))
+            });
+        let (blocks, print_from) = larger.unwrap_or_else(|| build(pen));
         let mut marks = Vec::new();
-        let mut put = |block: Block, x: f32, y: f32| marks.extend(block.marks.into_iter().filter_map(|m| m.moved(x, y)));
+        let mut put =
+            |block: Block, x: f32, y: f32| marks.extend(block.marks.into_iter().filter_map(|m| m.moved(x, y)));
         if is_beside {
-            let head = title(pen, legend_of.input, column, false);
-            blocks.insert(0, head);
             let at = flow(&blocks, framed_h);
             let columns = at.last().map_or(1, |a| a.0 + 1);
             let ends = |(b, a): (&Block, &(usize, f32))| a.1 + b.height;

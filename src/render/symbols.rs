@@ -8,7 +8,7 @@ use super::tint::{INK, PAPER, WATER_INK};
 use tiny_skia::{Path, PathBuilder};
 
 /// Brown of mountains.
-pub(super) const MOUNTAIN_INK: [u8; 3] = [104, 66, 36];
+pub(super) const MOUNTAIN_INK: [u8; 3] = [92, 54, 28];
 
 /// A sign in place.
 pub(super) struct Symbol {
@@ -32,12 +32,13 @@ pub(super) const KINDS: [(&str, &str); 6] = [
 
 /// The sign of a place of `kind` (an unknown kind is a town) and `rank`, or `peak`; `pt` is a point in pixels.
 pub(super) fn symbol(kind: &str, rank: u8, at: Point, pt: f32) -> Symbol {
-    let scale = pt * match rank {
-        0 | 1 => 1.12,
-        2 => 1.0,
-        3 => 0.88,
-        _ => 0.76,
-    };
+    let scale = pt
+        * match rank {
+            0 | 1 => 1.12,
+            2 => 1.0,
+            3 => 0.88,
+            _ => 0.76,
+        };
     let (x, y) = (at.x, at.y);
     let mut marks = Vec::new();
     let mut fill = |path: Option<Path>, rgb| marks.extend(path.map(|p| Mark::Fill(p, ink(rgb))));
@@ -74,7 +75,10 @@ pub(super) fn symbol(kind: &str, rank: u8, at: Point, pt: f32) -> Symbol {
                     true,
                 )
             };
-            fill(rectangle(x - r - 0.45 * scale, y - r - 0.45 * scale, x + r + 0.45 * scale, y + r + 0.45 * scale), PAPER);
+            fill(
+                rectangle(x - r - 0.45 * scale, y - r - 0.45 * scale, x + r + 0.45 * scale, y + r + 0.45 * scale),
+                PAPER,
+            );
             fill(tower(0.0), INK);
             r
         }
@@ -128,8 +132,12 @@ pub(super) fn symbol(kind: &str, rank: u8, at: Point, pt: f32) -> Symbol {
         }
         "peak" => {
             let r = 1.9 * scale;
-            let triangle =
-                |g: f32| path_through(&[(x, y - r - 1.5 * g), (x + r + g, y + 0.75 * r + g), (x - r - g, y + 0.75 * r + g)], true);
+            let triangle = |g: f32| {
+                path_through(
+                    &[(x, y - r - 1.5 * g), (x + r + g, y + 0.75 * r + g), (x - r - g, y + 0.75 * r + g)],
+                    true,
+                )
+            };
             fill(triangle(0.5 * scale), PAPER);
             fill(triangle(0.0), MOUNTAIN_INK);
             r

@@ -84,9 +84,12 @@ pub(super) fn washed(ground: Rgb, colour: [u8; 3], strength: f32) -> Rgb {
 }
 
 /// Strength of a wash away from borders.
-pub(super) const WASH: f32 = 0.46;
+pub(super) const WASH: f32 = 0.42;
 /// Strength of the ribbon inside a border.
-pub(super) const RIBBON: f32 = 0.92;
+pub(super) const RIBBON: f32 = 0.88;
+
+/// Strength of the stripes of a rival claimant.
+pub(super) const STRIPE: f32 = 0.8;
 
 /// What is known of each pixel of the map window.
 pub(super) struct Ground {
@@ -174,10 +177,12 @@ impl Ground {
             }
             drawn_as[p.code as usize] = if whole.claim.kind == ClaimKind::People { 0 } else { whole.code };
         }
+        let mut regions = vote_of(input.regions);
+        absorb_slivers(&mut regions, is_sea, (width * height / 60_000).clamp(4, 160));
         Ground {
             width,
             height,
-            regions: vote_of(input.regions),
+            regions,
             contested: vote_of(input.contested),
             drawn_as,
             surface,
@@ -224,10 +229,16 @@ impl Ground {
         let mut out = vec![[0u8; 3]; width * height];
         out.par_chunks_mut(width.max(1)).enumerate().for_each(|(y, out)| {
             for (x, out) in out.iter_mut().enumerate() {
+                let sea = coverage(self.sea.at(x, y));
+                if sea >= 1.0 {
+                    *out = to_bytes(self.sea_colour(x, y, off_shore.at(x, y), unit_px));
+                    continue;
+                }
                 let height_m = self.surface.at(x, y);
                 let mut land = if height_m.is_nan() { [236.0, 232.0, 222.0] } else { land_tint(height_m) };
                 land = shaded(land, shade.at(x, y), height_m);
                 let code = whole(x, y);
+                let bare = land;
                 if code != 0 {
                     let d = to_border.at(x, y) / ribbon_px;
                     let band = 1.0 - smooth((d - 0.72) / 0.38);
@@ -235,20 +246,20 @@ impl Ground {
                 }
                 let other = self.contested.at(x, y);
                 if other != 0 && (other as usize) < self.colours.len() {
-                    let period = 6.0 * unit_px;
+                    let period = 6.4 * unit_px;
                     let across = ((x + y) as f32 * std::f32::consts::FRAC_1_SQRT_2).rem_euclid(period);
-                    let stripe = (1.2 * unit_px - (across - period / 2.0).abs() + 0.5).clamp(0.0, 1.0);
-                    land = washed(land, self.colours[other as usize], 0.85 * stripe);
+                    let stripe = (1.25 * unit_px - (across - period / 2.0).abs() + 0.5).clamp(0.0, 1.0);
+                    land = mix(land, washed(bare, self.colours[other as usize], STRIPE), stripe);
                 }
                 let lake = coverage(self.lake.at(x, y));
                 let mut colour = mix(land, LAKE, lake);
-                let sea = coverage(self.sea.at(x, y));
                 if sea > 0.0 {
                     colour = mix(colour, self.sea_colour(x, y, off_shore.at(x, y), unit_px), sea);
                 }
-                let line = shore_line(&self.sea, x, y, 0.36 * unit_px).max(0.8 * shore_line(&self.lake, x, y, 0.3 * unit_px));
+                let line =
+                    shore_line(&self.sea, x, y, 0.36 * unit_px).max(0.8 * shore_line(&self.lake, x, y, 0.3 * unit_px));
                 colour = mix(colour, WATER_INK.map(f32::from), 0.85 * line);
-                *out = colour.map(|c| (c + 0.5).clamp(0.0, 255.0) as u8);
+                *out = to_bytes(colour);
             }
         });
         out
@@ -301,6 +312,10 @@ impl Ground {
         });
         out
     }
+}
+
+fn to_bytes(colour: Rgb) -> [u8; 3] {
+    colour.map(|c| (c + 0.5).clamp(0.0, 255.0) as u8)
 }
 
 /// `tint` under light and shadow: cool shadows, warm lights, stronger on high ground.
@@ -356,6 +371,47 @@ fn blur_where(r: &Raster<f32>, known: impl Fn(usize) -> bool, sigma_px: f32) -> 
     value
 }
 
+/// Gives pieces of unclaimed land of fewer than `least` pixels to the neighbour that bounds them most: where outline and
+/// shore differ by a cell, no ribbon should run along the gap.
+fn absorb_slivers(regions: &mut Raster<u16>, is_sea: impl Fn(usize) -> bool, least: usize) {
+    let (width, height) = (regions.cols, regions.rows);
+    let mut seen = vec![false; width * height];
+    let mut stack = Vec::new();
+    for start in 0..seen.len() {
+        if seen[start] || regions.values[start] != 0 || is_sea(start) {
+            continue;
+        }
+        let mut piece = Vec::new();
+        let mut beside: std::collections::BTreeMap<u16, usize> = Default::default();
+        seen[start] = true;
+        stack.push(start);
+        while let Some(k) = stack.pop() {
+            piece.push(k);
+            let (x, y) = (k % width, k / width);
+            let around = [
+                (x > 0).then(|| k - 1),
+                (x + 1 < width).then(|| k + 1),
+                (y > 0).then(|| k - width),
+                (y + 1 < height).then(|| k + width),
+            ];
+            for n in around.into_iter().flatten().filter(|&n| !is_sea(n)) {
+                match regions.values[n] {
+                    0 if !seen[n] => {
+                        seen[n] = true;
+                        stack.push(n);
+                    }
+                    0 => {}
+                    code => *beside.entry(code).or_default() += 1,
+                }
+            }
+        }
+        let most = beside.into_iter().max_by_key(|&(code, n)| (n, std::cmp::Reverse(code)));
+        if let Some((code, _)) = most.filter(|_| piece.len() < least) {
+            piece.into_iter().for_each(|k| regions.values[k] = code);
+        }
+    }
+}
+
 /// An area in pixel coordinates.
 pub(super) fn to_pixels(area: &MultiPolygon<f64>, to_px: &impl Fn(f64, f64) -> (f64, f64)) -> MultiPolygon<f64> {
     area.map_coords(|c| to_px(c.x, c.y).into())
@@ -379,6 +435,13 @@ mod tests {
         assert_eq!(land_tint(9000.0), LAND_TINTS[9].1);
         assert_eq!(depth_tint(0.0), DEPTH_TINTS[0].1);
         assert_eq!(depth_tint(5000.0), DEPTH_TINTS[5].1);
+    }
+
+    #[test]
+    fn small_gaps_close_and_large_ones_stay() {
+        let mut r = Raster::from_values(5, 2, vec![0, 7, 7, 0, 0, 7, 7, 7, 0, 0]);
+        absorb_slivers(&mut r, |_| false, 3);
+        assert_eq!(r.values, [7, 7, 7, 0, 0, 7, 7, 7, 0, 0]);
     }
 
     #[test]
