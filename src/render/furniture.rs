@@ -9,6 +9,7 @@ use super::symbols::{KINDS, symbol};
 use super::tint::{DEPTH_TINTS, INK, LAND_TINTS, PAPER, RIBBON, Rgb, STRIPE, WASH, WATER_INK, land_tint, washed};
 use super::{SheetInput, SheetOptions};
 use crate::borders::{BorderLine, Certainty, ClaimKind, PolityRegion};
+use std::collections::HashSet;
 
 /// Grey-brown of small print.
 const FAINT: [u8; 3] = [96, 88, 78];
@@ -295,6 +296,8 @@ pub(super) struct Legend<'a> {
     pub options: &'a SheetOptions,
     /// Numbers on the map, by polity code.
     pub keys: &'a [(u16, usize)],
+    /// Codes of the polities in view.
+    pub in_view: &'a HashSet<u16>,
     /// Border lines drawn, each with whether it is an inner one.
     pub borders: &'a [(&'a BorderLine, bool)],
     /// Kinds of signs that are on the map (`peak` among them).
@@ -312,7 +315,7 @@ pub(super) struct Legend<'a> {
 /// The blocks of the legend in reading order, for columns of `width` pixels.
 pub(super) fn legend(pen: &Pen, l: &Legend, width: f32) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let drawn: Vec<&PolityRegion> = l.input.polities.iter().collect();
+    let drawn: Vec<&PolityRegion> = l.input.polities.iter().filter(|p| l.in_view.contains(&p.code)).collect();
     let mut of = |title: &str, kinds: &[ClaimKind]| {
         let mut rows: Vec<_> = drawn.iter().filter(|p| kinds.contains(&p.claim.kind)).collect();
         rows.sort_by(|a, b| a.claim.name.cmp(&b.claim.name).then(a.code.cmp(&b.code)));

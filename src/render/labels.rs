@@ -58,6 +58,8 @@ pub(super) struct Lettering {
     pub placed: Vec<PlacedLabel>,
     /// Numbers that stand for polities, with the polity's code.
     pub keys: Vec<(u16, usize)>,
+    /// Codes of the polities that have land in view.
+    pub in_view: HashSet<u16>,
 }
 
 /// Places all names. `pt` is a printer's point in pixels.
@@ -120,6 +122,7 @@ pub(super) fn letter(
     for p in states {
         w.polity(p, ground, to_px);
     }
+    w.out.in_view.extend(ground.contested.values.iter().copied().filter(|&c| c != 0));
     let physical = |w: &mut Writer, rank: u8| {
         for (line, name) in scene.physical.iter().filter(|p| p.1.rank.clamp(1, 4) == rank) {
             w.physical(line, name);
@@ -206,6 +209,7 @@ impl Writer<'_> {
     /// A name over its region; a number where no name fits.
     fn polity(&mut self, p: &PolityRegion, ground: &Ground, to_px: &impl Fn(f64, f64) -> (f64, f64)) {
         let Some(area) = area_of(p, ground, to_px) else { return };
+        self.out.in_view.insert(p.code);
         let pt = self.pt;
         let (kind, style) = match p.claim.kind {
             ClaimKind::People => (LabelKind::People, Style::Italic),

@@ -185,6 +185,7 @@ pub fn draw_sheet(input: &SheetInput, options: &SheetOptions) -> Result<Sheet> {
         input,
         options,
         keys: &lettering.keys,
+        in_view: &lettering.in_view,
         borders: &drawn,
         kinds: &kinds(&lettering, &scene),
         heights: ground.ranges(),
