@@ -125,7 +125,8 @@ pub(super) fn letter(
     w.out.in_view.extend(ground.contested.values.iter().copied().filter(|&c| c != 0));
     let physical = |w: &mut Writer, rank: u8| {
         for (line, name) in scene.physical.iter().filter(|p| p.1.rank.clamp(1, 4) == rank) {
-            w.physical(line, name);
+            let body = input.water_bodies.iter().find(|b| b.name == name.name && b.kind == WaterKind::Sea);
+            w.physical(line, name, body.map(|b| to_pixels(&b.area, to_px)));
         }
     };
     let towns = |w: &mut Writer, rank: u8| {
@@ -408,8 +409,9 @@ impl Writer<'_> {
         self.write(text, kind, set, colour, 0.75);
     }
 
-    /// The name of a sea, range or plain along its line.
-    fn physical(&mut self, line: &[Point], name: &PhysicalName) {
+    /// The name of a sea, range or plain along its line; a sea whose line has no room in view is named across what is in
+    /// view of its `outline`.
+    fn physical(&mut self, line: &[Point], name: &PhysicalName, outline: Option<MultiPolygon<f64>>) {
         let pt = self.pt;
         let rank = name.rank.clamp(1, 4) as usize - 1;
         let (style, colour, sizes, capitals, most) = match name.kind.as_str() {
@@ -467,7 +469,14 @@ impl Writer<'_> {
             // Letters on land say the wrong thing.
             candidates.iter_mut().for_each(|(set, penalty)| *penalty += 6.0 * self.dry_part(&set.quads));
         }
-        if let Some(set) = self.cheapest(candidates) {
+        let mut set = self.cheapest(candidates);
+        if let (None, Some(area)) = (&set, outline.and_then(|o| area_inside(&o, self.placing.size()))) {
+            let sizes =
+                [1.0, 0.86, 0.74, 0.64, 0.55].map(|f| f * sizes[rank] * pt).into_iter().filter(|s| *s > 6.5 * pt);
+            let fit = NameFit { sizes: sizes.collect(), edge: 2.0 * pt, spacing_em: (least, most) };
+            set = fit_name(self.fonts, &area, &self.line_breaks(&text, style), &fit, &self.placing);
+        }
+        if let Some(set) = set {
             self.write(&name.name, kind, set, colour, if kind == LabelKind::Sea { 0.0 } else { 0.7 });
         }
     }
@@ -507,7 +516,7 @@ impl Writer<'_> {
             if extent < 5.0 || !seen.insert(&body.name) {
                 continue;
             }
-            let Some(shape) = area_inside(&area, self.placing_size()) else { continue };
+            let Some(shape) = area_inside(&area, self.placing.size()) else { continue };
             let size = (extent * 0.09).clamp(6.8, 9.0) * pt;
             let heart = shape.heart();
             let line = self.fonts.shape(&body.name, Style::Italic, false);
@@ -526,10 +535,6 @@ impl Writer<'_> {
                 self.write(&body.name, LabelKind::Lake, set, ink(WATER_INK), 0.5);
             }
         }
-    }
-
-    fn placing_size(&self) -> (usize, usize) {
-        self.placing.size()
     }
 
     /// Names along rivers, once, or twice on a long one.
