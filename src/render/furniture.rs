@@ -264,9 +264,12 @@ pub(super) fn title(pen: &Pen, input: &SheetInput, width: f32, is_band: bool) ->
         ));
         return b;
     }
-    let size = pen.fitted(&name, Style::Regular, 27.0, 0.12, width);
-    let mut y = (size * 0.75 + 3.0) * pt;
-    b.marks.extend(pen.text(&name, Style::Regular, size, 0.12, width / 2.0, y, Align::Centre, ink(INK)));
+    let (size, lines) = title_lines(pen, &name, width);
+    let mut y = 3.0 * pt;
+    for line in &lines {
+        y += (size * if y > 3.0 * pt { 1.05 } else { 0.75 }) * pt;
+        b.marks.extend(pen.text(line, Style::Regular, size, 0.12, width / 2.0, y, Align::Centre, ink(INK)));
+    }
     if !input.era.is_empty() {
         let era_size = pen.fitted(input.era, Style::Semibold, 40.0, 0.05, width * 0.9);
         y += (era_size * 0.75 + 11.0) * pt;
@@ -286,6 +289,24 @@ pub(super) fn title(pen: &Pen, input: &SheetInput, width: f32, is_band: bool) ->
         .extend(path_through(&[(c - r, y), (c, y - r), (c + r, y), (c, y + r)], true).map(|p| Mark::Fill(p, ink(INK))));
     b.height = y + 8.0 * pt;
     b
+}
+
+/// A title in at most three lines, with the greatest size in points at which they fit `width`.
+fn title_lines(pen: &Pen, title: &str, width: f32) -> (f32, Vec<String>) {
+    let measure = |t: &str, size: f32| pen.fonts.shape(t, Style::Regular, true).width(size * pen.pt, 0.12);
+    for size in [27.0, 24.0, 21.0, 19.0, 17.0, 15.0] {
+        let mut lines: Vec<String> = Vec::new();
+        for word in title.split_whitespace() {
+            match lines.last_mut().filter(|l| measure(&format!("{l} {word}"), size) <= width) {
+                Some(l) => *l = format!("{l} {word}"),
+                None => lines.push(word.to_string()),
+            }
+        }
+        if lines.len() <= 3 && lines.iter().all(|l| measure(l, size) <= width) {
+            return (size, lines);
+        }
+    }
+    (pen.fitted(title, Style::Regular, 15.0, 0.12, width), vec![title.to_string()])
 }
 
 /// What the legend has to explain.
@@ -701,6 +722,19 @@ mod tests {
         assert_eq!(scale_step(73_000.0), 50_000.0);
         assert_eq!(scale_step(100.0), 100.0);
         assert_eq!(scale_step(0.19), 0.1);
+    }
+
+    #[test]
+    fn long_titles_break_and_endless_ones_shrink() {
+        let fonts = Fonts::embedded();
+        let pen = Pen { fonts: &fonts, pt: 2.0 };
+        assert_eq!(title_lines(&pen, "THE CAUCASUS", 460.0).1.len(), 1);
+        assert_eq!(
+            title_lines(&pen, "ARMENIA, IBERIA AND ALBANIA", 460.0),
+            (27.0, vec!["ARMENIA,".into(), "IBERIA AND".into(), "ALBANIA".into()])
+        );
+        let (size, lines) = title_lines(&pen, &"X".repeat(200), 460.0);
+        assert!(lines.len() == 1 && fonts.shape(&lines[0], Style::Regular, true).width(2.0 * size, 0.12) <= 461.0);
     }
 
     #[test]
