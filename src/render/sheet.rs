@@ -127,8 +127,8 @@ fn crc32(bytes: &[u8]) -> u32 {
 /// legend.
 ///
 /// Rasters of `input` lie on its grid; vectors are in the grid's CRS or lon/lat, as each field says. Every polity that
-/// has land in view gets a name on the map, or a number that the legend explains. Cost: about 3 seconds for a window of
-/// 3200 x 2800 pixels on two cores, and some 50 bytes per pixel.
+/// has land in view gets a name on the map, or a number that the legend explains. Cost: about 5 seconds of one core for a window of
+/// 3200 x 2800 pixels, and some 50 bytes per pixel.
 ///
 /// # Errors
 /// [`Error::GridMismatch`] when a raster differs in size from the grid; [`Error::Argument`] for an empty grid or options
