@@ -8,7 +8,8 @@ cd "$(dirname "$0")"
 export SOURCE_DATE_EPOCH=1600000000
 libertine=/usr/share/fonts/opentype/linux-libertine
 noto=/usr/share/fonts/truetype/noto
-# Latin with the diacritics of scholarly transcription, Greek, Cyrillic, punctuation, primes, arrows and marks.
+# Latin with the diacritics of scholarly transcription, Greek, Cyrillic, punctuation and primes; the regular face also has
+# the accents of old Greek.
 european='U+0020-007E,U+00A0-024F,U+0259,U+018F,U+02B0-02BF,U+02C6-02DD,U+0300-0338,U+0370-03FF,U+0400-052F,U+1E00-1EFF,U+2010-2027,U+2030-203A,U+2070-2089,U+2116,U+2212'
 subset() { # source, product, code points, name inside
     /usr/bin/pyftsubset "$1" --output-file="$2" --unicodes="$3" --layout-features='ccmp,locl,mark,mkmk,kern,liga,rlig,isol,init,medi,fina' --no-hinting \
@@ -28,7 +29,7 @@ if "CFF " in font:
 font.save(path)
 PY
 }
-subset "$libertine/LinLibertine_R.otf" serif-regular.otf "$european" "Sheet Serif Regular"
+subset "$libertine/LinLibertine_R.otf" serif-regular.otf "$european,U+1F00-1FFF" "Sheet Serif Regular"
 subset "$libertine/LinLibertine_RI.otf" serif-italic.otf "$european" "Sheet Serif Italic"
 subset "$libertine/LinLibertine_RZ.otf" serif-semibold.otf "$european" "Sheet Serif Semibold"
 subset "$noto/NotoSerifGeorgian-Regular.ttf" georgian.ttf 'U+0020,U+10A0-10FF,U+1C90-1CBF,U+2D00-2D2F' "Sheet Georgian"

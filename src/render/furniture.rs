@@ -9,6 +9,7 @@ use super::symbols::{KINDS, symbol};
 use super::tint::{DEPTH_TINTS, INK, LAND_TINTS, PAPER, RIBBON, Rgb, STRIPE, WASH, WATER_INK, land_tint, washed};
 use super::{SheetInput, SheetOptions};
 use crate::borders::{BorderLine, Certainty, ClaimKind, PolityRegion};
+use std::collections::HashSet;
 
 /// Grey-brown of small print.
 const FAINT: [u8; 3] = [96, 88, 78];
@@ -263,9 +264,12 @@ pub(super) fn title(pen: &Pen, input: &SheetInput, width: f32, is_band: bool) ->
         ));
         return b;
     }
-    let size = pen.fitted(&name, Style::Regular, 27.0, 0.12, width);
-    let mut y = (size * 0.75 + 3.0) * pt;
-    b.marks.extend(pen.text(&name, Style::Regular, size, 0.12, width / 2.0, y, Align::Centre, ink(INK)));
+    let (size, lines) = title_lines(pen, &name, width);
+    let mut y = 3.0 * pt;
+    for line in &lines {
+        y += (size * if y > 3.0 * pt { 1.05 } else { 0.75 }) * pt;
+        b.marks.extend(pen.text(line, Style::Regular, size, 0.12, width / 2.0, y, Align::Centre, ink(INK)));
+    }
     if !input.era.is_empty() {
         let era_size = pen.fitted(input.era, Style::Semibold, 40.0, 0.05, width * 0.9);
         y += (era_size * 0.75 + 11.0) * pt;
@@ -287,6 +291,24 @@ pub(super) fn title(pen: &Pen, input: &SheetInput, width: f32, is_band: bool) ->
     b
 }
 
+/// A title in at most three lines, with the greatest size in points at which they fit `width`.
+fn title_lines(pen: &Pen, title: &str, width: f32) -> (f32, Vec<String>) {
+    let measure = |t: &str, size: f32| pen.fonts.shape(t, Style::Regular, true).width(size * pen.pt, 0.12);
+    for size in [27.0, 24.0, 21.0, 19.0, 17.0, 15.0] {
+        let mut lines: Vec<String> = Vec::new();
+        for word in title.split_whitespace() {
+            match lines.last_mut().filter(|l| measure(&format!("{l} {word}"), size) <= width) {
+                Some(l) => *l = format!("{l} {word}"),
+                None => lines.push(word.to_string()),
+            }
+        }
+        if lines.len() <= 3 && lines.iter().all(|l| measure(l, size) <= width) {
+            return (size, lines);
+        }
+    }
+    (pen.fitted(title, Style::Regular, 15.0, 0.12, width), vec![title.to_string()])
+}
+
 /// What the legend has to explain.
 pub(super) struct Legend<'a> {
     /// The sheet.
@@ -295,6 +317,8 @@ pub(super) struct Legend<'a> {
     pub options: &'a SheetOptions,
     /// Numbers on the map, by polity code.
     pub keys: &'a [(u16, usize)],
+    /// Codes of the polities in view.
+    pub in_view: &'a HashSet<u16>,
     /// Border lines drawn, each with whether it is an inner one.
     pub borders: &'a [(&'a BorderLine, bool)],
     /// Kinds of signs that are on the map (`peak` among them).
@@ -312,7 +336,7 @@ pub(super) struct Legend<'a> {
 /// The blocks of the legend in reading order, for columns of `width` pixels.
 pub(super) fn legend(pen: &Pen, l: &Legend, width: f32) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let drawn: Vec<&PolityRegion> = l.input.polities.iter().collect();
+    let drawn: Vec<&PolityRegion> = l.input.polities.iter().filter(|p| l.in_view.contains(&p.code)).collect();
     let mut of = |title: &str, kinds: &[ClaimKind]| {
         let mut rows: Vec<_> = drawn.iter().filter(|p| kinds.contains(&p.claim.kind)).collect();
         rows.sort_by(|a, b| a.claim.name.cmp(&b.claim.name).then(a.code.cmp(&b.code)));
@@ -357,14 +381,32 @@ fn polity_row(pen: &Pen, p: &PolityRegion, keys: &[(u16, usize)], width: f32) ->
     let style = if is_people { Style::Italic } else { Style::Regular };
     let mut y = 0.0;
     let number = keys.iter().find(|k| k.0 == p.code).map(|k| format!("{} ", k.1)).unwrap_or_default();
+    let mut end = x;
     for line in pen.wrap(&format!("{number}{}", c.name), style, 8.4, width - x) {
         y += 10.4 * pt;
+        end = x + pen.fonts.shape(&line, style, false).width(8.4 * pt, 0.0);
         b.marks.extend(pen.text(&line, style, 8.4, 0.0, x, y - 2.4 * pt, Align::Left, ink(INK)));
     }
     if !c.name_local.is_empty() && c.name_local != c.name && pen.fonts.covers(&c.name_local) {
-        for line in pen.wrap(&c.name_local, Style::Regular, 7.0, width - x) {
-            y += 9.4 * pt;
-            b.marks.extend(pen.text(&line, Style::Regular, 7.0, 0.0, x, y - 2.6 * pt, Align::Left, ink(FAINT)));
+        // On the same line where there is room.
+        let local = pen.fonts.shape(&c.name_local, Style::Regular, false).width(7.2 * pt, 0.0);
+        if end + 7.0 * pt + local <= width {
+            let at = end + 7.0 * pt;
+            b.marks.extend(pen.text(
+                &c.name_local,
+                Style::Regular,
+                7.2,
+                0.0,
+                at,
+                y - 2.4 * pt,
+                Align::Left,
+                ink(FAINT),
+            ));
+        } else {
+            for line in pen.wrap(&c.name_local, Style::Regular, 7.2, width - x) {
+                y += 9.6 * pt;
+                b.marks.extend(pen.text(&line, Style::Regular, 7.2, 0.0, x, y - 2.6 * pt, Align::Left, ink(FAINT)));
+            }
         }
     }
     let h = 10.0 * pt;
@@ -385,6 +427,11 @@ fn polity_row(pen: &Pen, p: &PolityRegion, keys: &[(u16, usize)], width: f32) ->
         // The swatch shows wash and ribbon as on the map, on pale land.
         let ground: Rgb = land_tint(350.0);
         let tone = |s: f32| ink(washed(ground, p.colour, s).map(|v| v as u8));
+        if c.kind == ClaimKind::Claim {
+            b.marks.extend(stripes(ink(ground.map(|v| v as u8)), tone(STRIPE), swatch, top, h, pt));
+            b.height = y.max(h + top) + 2.6 * pt;
+            return b;
+        }
         b.marks.extend(rectangle(0.0, top, swatch, top + h).map(|r| Mark::Fill(r, tone(RIBBON))));
         let rim = 2.6 * pt;
         b.marks.extend(rectangle(rim, top + rim, swatch - rim, top + h - rim).map(|r| Mark::Fill(r, tone(WASH))));
@@ -392,6 +439,26 @@ fn polity_row(pen: &Pen, p: &PolityRegion, keys: &[(u16, usize)], width: f32) ->
     }
     b.height = y.max(h + top) + 2.6 * pt;
     b
+}
+
+/// A swatch of stripes in a thin frame, `width` by `height` from `top` down.
+fn stripes(ground: Ink, stripe: Ink, width: f32, top: f32, height: f32, pt: f32) -> Vec<Mark> {
+    let mut marks: Vec<Mark> =
+        rectangle(0.0, top, width, top + height).map(|r| Mark::Fill(r, ground)).into_iter().collect();
+    let (w, step) = (2.6 * pt, 6.4 * pt);
+    let mut x = 0.3 * step;
+    while x < width + height {
+        // Cut at the sides of the swatch, corner by corner.
+        let at = |x: f32, y: f32| (x - (y - top)).clamp(0.0, width);
+        let steps = 24;
+        let side =
+            |x: f32| (0..=steps).map(move |k| top + height * k as f32 / steps as f32).map(move |y| (at(x, y), y));
+        let corners: Vec<(f32, f32)> = side(x).chain(side(x + w).collect::<Vec<_>>().into_iter().rev()).collect();
+        marks.extend(path_through(&corners, true).map(|p| Mark::Fill(p, stripe)));
+        x += step;
+    }
+    marks.extend(rectangle(0.0, top, width, top + height).map(|r| Mark::line(r, ink(INK), 0.35 * pt)));
+    marks
 }
 
 /// Rows that explain border lines, hatching and rivers, as far as they are on the map.
@@ -419,22 +486,11 @@ fn line_rows(pen: &Pen, l: &Legend) -> Vec<Block> {
         row(styled(Certainty::Approximate, true), "Border of a part");
     }
     if l.is_contested {
-        let mut marks = Vec::new();
         let ground = land_tint(350.0);
         let (a, b) = ([196, 120, 96], [96, 130, 170]);
         let fill = |c: Rgb| ink(c.map(|v| v as u8));
-        let (w, top, h) = (28.0 * pt, 1.6 * pt, 9.0 * pt);
-        marks.extend(rectangle(0.0, top, w, top + h).map(|r| Mark::Fill(r, fill(washed(ground, a, WASH)))));
-        let stripe = fill(washed(ground, b, STRIPE));
-        for k in 0..3 {
-            let x = (2.5 + 8.5 * k as f32) * pt + h * 0.6;
-            let s = 2.4 * pt;
-            marks.extend(
-                path_through(&[(x, top), (x + s, top), (x + s - h, top + h), (x - h, top + h)], true)
-                    .map(|p| Mark::Fill(p, stripe)),
-            );
-        }
-        marks.extend(rectangle(0.0, top, w, top + h).map(|r| Mark::line(r, ink(INK), 0.35 * pt)));
+        let marks =
+            stripes(fill(washed(ground, a, WASH)), fill(washed(ground, b, STRIPE)), 28.0 * pt, 1.6 * pt, 9.0 * pt, pt);
         row(marks, "Contested: stripes in the rival’s colour");
     }
     if l.has_rivers {
@@ -509,7 +565,7 @@ fn land_scale(pen: &Pen, lo: f32, hi: f32, width: f32) -> Block {
     }
     b.marks.extend(rectangle(0.0, 2.0 * pt, width, 10.0 * pt).map(|p| Mark::line(p, ink(INK), 0.35 * pt)));
     if below {
-        b.marks.extend(pen.text("below 0", Style::Regular, 5.9, 0.0, 0.0, 17.4 * pt, Align::Left, ink(INK)));
+        b.marks.extend(pen.text("< 0", Style::Regular, 6.3, 0.0, 0.0, 17.4 * pt, Align::Left, ink(INK)));
     }
     for (k, z) in marks_at.iter().enumerate() {
         let align = match k {
@@ -666,6 +722,19 @@ mod tests {
         assert_eq!(scale_step(73_000.0), 50_000.0);
         assert_eq!(scale_step(100.0), 100.0);
         assert_eq!(scale_step(0.19), 0.1);
+    }
+
+    #[test]
+    fn long_titles_break_and_endless_ones_shrink() {
+        let fonts = Fonts::embedded();
+        let pen = Pen { fonts: &fonts, pt: 2.0 };
+        assert_eq!(title_lines(&pen, "THE CAUCASUS", 460.0).1.len(), 1);
+        assert_eq!(
+            title_lines(&pen, "ARMENIA, IBERIA AND ALBANIA", 460.0),
+            (27.0, vec!["ARMENIA,".into(), "IBERIA AND".into(), "ALBANIA".into()])
+        );
+        let (size, lines) = title_lines(&pen, &"X".repeat(200), 460.0);
+        assert!(lines.len() == 1 && fonts.shape(&lines[0], Style::Regular, true).width(2.0 * size, 0.12) <= 461.0);
     }
 
     #[test]

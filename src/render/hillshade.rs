@@ -37,7 +37,7 @@ impl Default for HillshadeOptions {
 ///
 /// Elevations and `cell_m` (size of a square cell) are metres; row 0 is the northernmost. Outside the raster slopes
 /// go on as they were (linear extension); an unknown neighbour counts as level with the cell. Parallel by rows, and the
-/// same whatever the thread count. Cost: about 10 ns per cell on one core.
+/// same whatever the thread count. Cost: about 50 ns per cell on one core.
 ///
 /// ```
 /// use histmap::raster::Raster;
@@ -78,14 +78,20 @@ impl Gradient {
 }
 
 /// Horn's gradient at a cell; `None` where the cell is NaN.
+#[inline]
 pub(super) fn gradient(elevation: &Raster<f32>, cell_m: f64, col: usize, row: usize) -> Option<Gradient> {
     let centre = f64::from(elevation.at(col, row));
     if centre.is_nan() {
         return None;
     }
-    let (c, r) = (col as i64, row as i64);
+    let inside = col > 0 && row > 0 && col + 1 < elevation.cols && row + 1 < elevation.rows;
     let z = |dc: i64, dr: i64| {
-        let z = extended(elevation, c + dc, r + dr);
+        let z = if inside {
+            let k = (row * elevation.cols + col) as i64 + dr * elevation.cols as i64 + dc;
+            f64::from(elevation.values[k as usize])
+        } else {
+            extended(elevation, col as i64 + dc, row as i64 + dr)
+        };
         if z.is_nan() { centre } else { z }
     };
     let (nw, n, ne) = (z(-1, -1), z(0, -1), z(1, -1));

@@ -58,6 +58,8 @@ pub(super) struct Lettering {
     pub placed: Vec<PlacedLabel>,
     /// Numbers that stand for polities, with the polity's code.
     pub keys: Vec<(u16, usize)>,
+    /// Codes of the polities that have land in view.
+    pub in_view: HashSet<u16>,
 }
 
 /// Places all names. `pt` is a printer's point in pixels.
@@ -87,7 +89,7 @@ pub(super) fn letter(
     }
     for y in 1..ground.height {
         for x in 1..ground.width {
-            let wet = |x: usize, y: usize| ground.sea.at(x, y) >= 0.5;
+            let wet = |x: usize, y: usize| ground.sea.at(x, y) >= 0.5 || ground.lake.at(x, y) >= 0.5;
             if wet(x, y) != wet(x - 1, y) || wet(x, y) != wet(x, y - 1) {
                 w.placing.mark_line(&[point(x as f32, y as f32); 2], 3);
             }
@@ -112,13 +114,19 @@ pub(super) fn letter(
     };
     polities.sort_by(|a, b| class(a).cmp(&class(b)).then(a.area_km2.total_cmp(&b.area_km2)).then(a.code.cmp(&b.code)));
     let (states, others): (Vec<&PolityRegion>, Vec<&PolityRegion>) = polities.into_iter().partition(|p| class(p) == 0);
-    // Small states have the least choice.
+    // Seats of rulers and great towns are where they are; names of states can give way. Small states have the least
+    // choice.
+    for (k, (at, p)) in places.iter().enumerate().filter(|(_, p)| p.1.rank <= 1) {
+        w.place(k, *at, p);
+    }
     for p in states {
         w.polity(p, ground, to_px);
     }
+    w.out.in_view.extend(ground.contested.values.iter().copied().filter(|&c| c != 0));
     let physical = |w: &mut Writer, rank: u8| {
         for (line, name) in scene.physical.iter().filter(|p| p.1.rank.clamp(1, 4) == rank) {
-            w.physical(line, name);
+            let body = input.water_bodies.iter().find(|b| b.name == name.name && b.kind == WaterKind::Sea);
+            w.physical(line, name, body.map(|b| to_pixels(&b.area, to_px)));
         }
     };
     let towns = |w: &mut Writer, rank: u8| {
@@ -131,7 +139,6 @@ pub(super) fn letter(
             w.peak(places.len() + k, *at, p);
         }
     };
-    towns(&mut w, 1);
     physical(&mut w, 1);
     for p in others {
         w.polity(p, ground, to_px);
@@ -141,9 +148,11 @@ pub(super) fn letter(
     physical(&mut w, 2);
     w.lakes(input, to_px);
     summits(&mut w, 2);
-    w.rivers(scene);
     for rank in 3..=4 {
         towns(&mut w, rank);
+        if rank == 3 {
+            w.rivers(scene);
+        }
         physical(&mut w, rank);
         summits(&mut w, rank);
     }
@@ -201,13 +210,15 @@ impl Writer<'_> {
     /// A name over its region; a number where no name fits.
     fn polity(&mut self, p: &PolityRegion, ground: &Ground, to_px: &impl Fn(f64, f64) -> (f64, f64)) {
         let Some(area) = area_of(p, ground, to_px) else { return };
+        self.out.in_view.insert(p.code);
         let pt = self.pt;
         let (kind, style) = match p.claim.kind {
             ClaimKind::People => (LabelKind::People, Style::Italic),
             ClaimKind::Part => (LabelKind::Part, Style::Regular),
             _ => (LabelKind::Polity, Style::Semibold),
         };
-        let text = if kind == LabelKind::Polity { p.claim.name.to_uppercase() } else { p.claim.name.clone() };
+        let short = short_name(&p.claim.name);
+        let text = if kind == LabelKind::Polity { short.to_uppercase() } else { short.to_string() };
         let (least, greatest, share, spacing) = match kind {
             LabelKind::Polity => (6.6, 25.0, 0.072, (0.10, 0.95)),
             LabelKind::People => (7.4, 17.0, 0.045, (0.14, 0.85)),
@@ -226,7 +237,7 @@ impl Writer<'_> {
                 return self.write(&p.claim.name, kind, set, colour, halo);
             }
         }
-        if self.pointed_at(&p.claim.name, kind, area.heart(), colour) {
+        if self.pointed_at(short, &p.claim.name, kind, area.heart(), colour) {
             return;
         }
         let number = self.out.keys.len() + 1;
@@ -255,7 +266,7 @@ impl Writer<'_> {
     }
 
     /// A small label near `target`, with a leader where it stands off; false where none is free.
-    fn pointed_at(&mut self, text: &str, kind: LabelKind, target: Point, colour: Ink) -> bool {
+    fn pointed_at(&mut self, text: &str, name: &str, kind: LabelKind, target: Point, colour: Ink) -> bool {
         let pt = self.pt;
         let size = 6.8 * pt;
         let breaks = self.line_breaks(text, Style::Semibold);
@@ -273,7 +284,7 @@ impl Writer<'_> {
                             self.placing.take(&all[all.len() - 1..]);
                             self.draw_leader(&set.quads, target);
                         }
-                        self.write(text, kind, set, colour, 0.8);
+                        self.write(name, kind, set, colour, 0.8);
                         return true;
                     }
                     if reach == 0.0 {
@@ -398,8 +409,9 @@ impl Writer<'_> {
         self.write(text, kind, set, colour, 0.75);
     }
 
-    /// The name of a sea, range or plain along its line.
-    fn physical(&mut self, line: &[Point], name: &PhysicalName) {
+    /// The name of a sea, range or plain along its line; a sea whose line has no room in view is named across what is in
+    /// view of its `outline`.
+    fn physical(&mut self, line: &[Point], name: &PhysicalName, outline: Option<MultiPolygon<f64>>) {
         let pt = self.pt;
         let rank = name.rank.clamp(1, 4) as usize - 1;
         let (style, colour, sizes, capitals, most) = match name.kind.as_str() {
@@ -457,7 +469,14 @@ impl Writer<'_> {
             // Letters on land say the wrong thing.
             candidates.iter_mut().for_each(|(set, penalty)| *penalty += 6.0 * self.dry_part(&set.quads));
         }
-        if let Some(set) = self.cheapest(candidates) {
+        let mut set = self.cheapest(candidates);
+        if let (None, Some(area)) = (&set, outline.and_then(|o| area_inside(&o, self.placing.size()))) {
+            let sizes =
+                [1.0, 0.86, 0.74, 0.64, 0.55].map(|f| f * sizes[rank] * pt).into_iter().filter(|s| *s > 6.5 * pt);
+            let fit = NameFit { sizes: sizes.collect(), edge: 2.0 * pt, spacing_em: (least, most) };
+            set = fit_name(self.fonts, &area, &self.line_breaks(&text, style), &fit, &self.placing);
+        }
+        if let Some(set) = set {
             self.write(&name.name, kind, set, colour, if kind == LabelKind::Sea { 0.0 } else { 0.7 });
         }
     }
@@ -483,11 +502,13 @@ impl Writer<'_> {
     /// Names of lakes, inside where they fit, beside where not.
     fn lakes(&mut self, input: &SheetInput, to_px: &impl Fn(f64, f64) -> (f64, f64)) {
         let pt = self.pt;
-        let named: HashSet<&str> = input.physical.iter().map(|p| p.name.as_str()).collect();
+        // "Lake Sevan" among the lettering names the lake "Sevan" too.
+        let is_lettered =
+            |name: &str| input.physical.iter().any(|p| p.name.split(' ').any(|w| w == name) || p.name == name);
         let mut seen: HashSet<&str> = HashSet::new();
         for body in input.water_bodies {
             let there = body.since_year.is_none_or(|y| y <= input.year);
-            if body.kind != WaterKind::Lake || body.name.is_empty() || !there || named.contains(body.name.as_str()) {
+            if body.kind != WaterKind::Lake || body.name.is_empty() || !there || is_lettered(&body.name) {
                 continue;
             }
             let area = to_pixels(&body.area, to_px);
@@ -495,7 +516,7 @@ impl Writer<'_> {
             if extent < 5.0 || !seen.insert(&body.name) {
                 continue;
             }
-            let Some(shape) = area_inside(&area, self.placing_size()) else { continue };
+            let Some(shape) = area_inside(&area, self.placing.size()) else { continue };
             let size = (extent * 0.09).clamp(6.8, 9.0) * pt;
             let heart = shape.heart();
             let line = self.fonts.shape(&body.name, Style::Italic, false);
@@ -514,10 +535,6 @@ impl Writer<'_> {
                 self.write(&body.name, LabelKind::Lake, set, ink(WATER_INK), 0.5);
             }
         }
-    }
-
-    fn placing_size(&self) -> (usize, usize) {
-        self.placing.size()
     }
 
     /// Names along rivers, once, or twice on a long one.
@@ -634,6 +651,14 @@ fn name_in_year(p: &Place, year: i32) -> String {
     dated.map_or_else(|| p.name.clone(), |n| n.name.clone())
 }
 
+/// A polity's name without the explanation in brackets, which the legend gives.
+fn short_name(name: &str) -> &str {
+    match name.find(" (") {
+        Some(k) if k > 0 => &name[..k],
+        _ => name,
+    }
+}
+
 /// A dark shade of a polity's colour.
 fn name_colour(c: [u8; 3]) -> [u8; 3] {
     let dark = |k: usize| (0.62 * f32::from(INK[k]) + 0.38 * 0.55 * f32::from(c[k])) as u8;
@@ -702,6 +727,12 @@ mod tests {
         assert_eq!(name_in_year(&p, 1200), "Tiflis");
         assert_eq!(name_in_year(&p, 1936), "Tiflis");
         assert_eq!(name_in_year(&p, -300), "Tbilisi");
+    }
+
+    #[test]
+    fn explanations_stay_in_the_legend() {
+        assert_eq!(short_name("Eldiguzids (Atabegs of Azerbaijan)"), "Eldiguzids");
+        assert_eq!(short_name("(unnamed)"), "(unnamed)");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::curve::{Curve, Point, point};
 use rustybuzz::ttf_parser::{GlyphId, OutlineBuilder};
-use rustybuzz::{Face, Feature, UnicodeBuffer, ttf_parser::Tag};
+use rustybuzz::{Direction, Face, Feature, UnicodeBuffer, ttf_parser::Tag};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use tiny_skia::{Path, PathBuilder, Transform};
@@ -98,7 +98,7 @@ impl Fonts {
 
     /// The face for `c` in `style`; `None` where no font has it.
     fn face_for(&self, c: char, style: Style) -> Option<usize> {
-        [style as usize, 3, 4, 5].into_iter().find(|&f| self.faces[f].glyph_index(c).is_some())
+        [style as usize, Style::Regular as usize, 3, 4, 5].into_iter().find(|&f| self.faces[f].glyph_index(c).is_some())
     }
 
     /// Whether every letter of `text` can be drawn.
@@ -120,9 +120,18 @@ impl Fonts {
                 _ => runs.push((face, c.to_string())),
             }
         }
+        // One direction a line: right to left where the first letter is Arabic, but for runs of other letters and digits.
+        let is_leftward = text.chars().find(|c| c.is_alphabetic()).is_some_and(is_arabic);
+        if is_leftward {
+            runs.reverse();
+        }
         for (face, run) in runs {
             let mut buffer = UnicodeBuffer::new();
             buffer.push_str(&run);
+            if is_leftward && !run.chars().any(|c| c.is_alphanumeric() && !is_arabic(c)) {
+                // Mirrors brackets.
+                buffer.set_direction(Direction::RightToLeft);
+            }
             buffer.guess_segment_properties();
             let off = |tag: &[u8; 4]| Feature::new(Tag::from_bytes(tag), 0, ..);
             let features = if spaced { vec![off(b"liga"), off(b"clig")] } else { Vec::new() };
@@ -206,6 +215,10 @@ impl Fonts {
     }
 }
 
+fn is_arabic(c: char) -> bool {
+    matches!(c, '\u{0600}'..='\u{06ff}')
+}
+
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{0300}'..='\u{036f}')
 }
@@ -268,6 +281,17 @@ mod tests {
         }
         assert!(!fonts.covers("漢"));
         assert_eq!(fonts.shape("漢", Style::Regular, false).width_em, 0.0);
+    }
+
+    #[test]
+    fn arabic_lines_run_leftward_with_mirrored_brackets() {
+        let fonts = Fonts::embedded();
+        let line = fonts.shape("أب (ج)", Style::Regular, false);
+        let bracket = |c: char| fonts.faces[0].glyph_index(c).unwrap().0;
+        let found: Vec<u16> = line.glyphs.iter().filter(|g| g.face == 0).map(|g| g.id).collect();
+        // Drawn from the left: the closing bracket of the text comes first, and opens to the right.
+        assert_eq!(found, [bracket('('), bracket(')')]);
+        assert_eq!(line.glyphs[0].face, 0);
     }
 
     #[test]

@@ -12,6 +12,8 @@ mod placing;
 mod resample;
 mod sheet;
 mod symbols;
+#[cfg(test)]
+mod tests;
 mod tint;
 
 pub use sheet::{LabelKind, PlacedLabel, Sheet, SheetOptions, draw_sheet};

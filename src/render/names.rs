@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn the_largest_piece_counts_and_nothing_is_none() {
-        let a = Area::largest(200, 100, |x, _| x < 20 || x > 100).unwrap();
+        let a = Area::largest(200, 100, |x, _| !(20..=100).contains(&x)).unwrap();
         assert!(a.heart().x > 100.0);
         assert!(Area::largest(50, 50, |_, _| false).is_none());
         assert!(Area::largest(50, 50, |x, y| (x, y) == (3, 3)).is_some());

@@ -127,8 +127,8 @@ fn crc32(bytes: &[u8]) -> u32 {
 /// legend.
 ///
 /// Rasters of `input` lie on its grid; vectors are in the grid's CRS or lon/lat, as each field says. Every polity that
-/// has land in view gets a name on the map, or a number that the legend explains. Cost: about 3 seconds for a window of
-/// 3200 x 2800 pixels on two cores, and 150 bytes per pixel.
+/// has land in view gets a name on the map, or a number that the legend explains. Cost: about 5 seconds of one core for a window of
+/// 3200 x 2800 pixels, and some 50 bytes per pixel.
 ///
 /// # Errors
 /// [`Error::GridMismatch`] when a raster differs in size from the grid; [`Error::Argument`] for an empty grid or options
@@ -185,6 +185,7 @@ pub fn draw_sheet(input: &SheetInput, options: &SheetOptions) -> Result<Sheet> {
         input,
         options,
         keys: &lettering.keys,
+        in_view: &lettering.in_view,
         borders: &drawn,
         kinds: &kinds(&lettering, &scene),
         heights: ground.ranges(),
@@ -384,7 +385,7 @@ struct Page {
 /// Width of a legend column, points.
 const COLUMN_PT: f32 = 226.0;
 /// Margin of the page, points.
-const MARGIN_PT: f32 = 22.0;
+pub(super) const MARGIN_PT: f32 = 22.0;
 /// Between map and legend and between columns, points.
 const GAP_PT: f32 = 18.0;
 
@@ -404,12 +405,13 @@ impl Page {
             }
             (blocks, print_from)
         };
-        // A short legend beside the map may be set larger.
-        let larger = [1.36f32, 1.28, 1.2, 1.12, 1.06].into_iter().filter(|_| is_beside).find_map(|f| {
-            let (blocks, from) = build(&Pen { fonts: pen.fonts, pt: f * pt });
-            let fits = blocks.iter().map(|b| b.height).sum::<f32>() + 12.0 * pt <= framed_h;
-            fits.then_some((blocks, from))
-        });
+        // A short legend beside the map may be set larger, one a little too long for its column smaller.
+        let larger =
+            [1.36f32, 1.28, 1.2, 1.12, 1.06, 1.0, 0.94, 0.88].into_iter().filter(|_| is_beside).find_map(|f| {
+                let (blocks, from) = build(&Pen { fonts: pen.fonts, pt: f * pt });
+                let fits = blocks.iter().map(|b| b.height).sum::<f32>() + 12.0 * pt <= framed_h;
+                fits.then_some((blocks, from))
+            });
         let (blocks, print_from) = larger.unwrap_or_else(|| build(pen));
         let mut marks = Vec::new();
         let mut put =

@@ -229,6 +229,11 @@ impl Ground {
         let mut out = vec![[0u8; 3]; width * height];
         out.par_chunks_mut(width.max(1)).enumerate().for_each(|(y, out)| {
             for (x, out) in out.iter_mut().enumerate() {
+                let sea = coverage(self.sea.at(x, y));
+                if sea >= 1.0 {
+                    *out = to_bytes(self.sea_colour(x, y, off_shore.at(x, y), unit_px));
+                    continue;
+                }
                 let height_m = self.surface.at(x, y);
                 let mut land = if height_m.is_nan() { [236.0, 232.0, 222.0] } else { land_tint(height_m) };
                 land = shaded(land, shade.at(x, y), height_m);
@@ -248,14 +253,13 @@ impl Ground {
                 }
                 let lake = coverage(self.lake.at(x, y));
                 let mut colour = mix(land, LAKE, lake);
-                let sea = coverage(self.sea.at(x, y));
                 if sea > 0.0 {
                     colour = mix(colour, self.sea_colour(x, y, off_shore.at(x, y), unit_px), sea);
                 }
                 let line =
                     shore_line(&self.sea, x, y, 0.36 * unit_px).max(0.8 * shore_line(&self.lake, x, y, 0.3 * unit_px));
                 colour = mix(colour, WATER_INK.map(f32::from), 0.85 * line);
-                *out = colour.map(|c| (c + 0.5).clamp(0.0, 255.0) as u8);
+                *out = to_bytes(colour);
             }
         });
         out
@@ -308,6 +312,10 @@ impl Ground {
         });
         out
     }
+}
+
+fn to_bytes(colour: Rgb) -> [u8; 3] {
+    colour.map(|c| (c + 0.5).clamp(0.0, 255.0) as u8)
 }
 
 /// `tint` under light and shadow: cool shadows, warm lights, stronger on high ground.
