@@ -25,7 +25,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Build the map of a region in a year: relief, regions, GeoPackage, map sheet
-    Build(build::Args),
+    Build(Box<build::Args>),
     /// List the regions that can be built
     Regions(regions::Args),
     /// Show who is on the map of a region, and in which years
@@ -90,7 +90,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
     let line = args.iter().map(|a| shown(&a.to_string_lossy())).collect::<Vec<_>>().join(" ");
     let cli = Cli::try_parse_from(&args).map_err(|e| Failure::Usage(Box::new(e)))?;
     match cli.command {
-        Command::Build(a) => build::run(a, &line)?,
+        Command::Build(a) => build::run(*a, &line)?,
         Command::Regions(a) => regions::run(&a)?,
         Command::Eras(a) => eras::run(&a)?,
         Command::Check(a) => check::run(&a)?,
