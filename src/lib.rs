@@ -18,6 +18,7 @@ pub mod political;
 pub mod progress;
 pub mod raster;
 pub mod rasterize;
+pub mod refine;
 pub mod region;
 pub mod render;
 pub mod resources;

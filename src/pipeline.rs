@@ -450,6 +450,7 @@ fn constrain(plan: &Plan, ground: &Ground, window: Window) -> Result<(Terrain, V
         bodies,
         rivers: courses,
         pins,
+        intervals: None,
     };
     Ok((terrain, rivers, notes))
 }

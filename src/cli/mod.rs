@@ -3,6 +3,7 @@
 mod build;
 mod check;
 mod eras;
+mod refine;
 mod regions;
 mod terminal;
 mod verify;
@@ -26,6 +27,8 @@ struct Cli {
 enum Command {
     /// Build the map of a region in a year: relief, regions, GeoPackage, map sheet
     Build(Box<build::Args>),
+    /// Refine any elevation model, with peaks, rivers, water and intervals if you have them
+    Refine(Box<refine::Args>),
     /// List the regions that can be built
     Regions(regions::Args),
     /// Show who is on the map of a region, and in which years
@@ -91,6 +94,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
     let cli = Cli::try_parse_from(&args).map_err(|e| Failure::Usage(Box::new(e)))?;
     match cli.command {
         Command::Build(a) => build::run(*a, &line)?,
+        Command::Refine(a) => refine::run(*a)?,
         Command::Regions(a) => regions::run(&a)?,
         Command::Eras(a) => eras::run(&a)?,
         Command::Check(a) => check::run(&a)?,

@@ -31,6 +31,16 @@ use rayon::prelude::*;
 use rivers::Valleys;
 use shore::ShoreDistance;
 
+/// Whether the detail drains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// Displaced midpoints as they fall: many small pits.
+    Plain,
+    /// Water runs off: no pits but those of the coarse ground.
+    #[default]
+    Drained,
+}
+
 /// Options of the refinement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RefineOptions {
@@ -40,11 +50,13 @@ pub struct RefineOptions {
     pub stencil: Stencil,
     /// Hurst exponent by scale.
     pub hurst: HurstCurve,
+    /// Whether the detail drains.
+    pub detail: Detail,
 }
 
 impl Default for RefineOptions {
     fn default() -> Self {
-        RefineOptions { seed: 1, stencil: Stencil::FourPoint, hurst: HurstCurve::Measured }
+        RefineOptions { seed: 1, stencil: Stencil::FourPoint, hurst: HurstCurve::Measured, detail: Detail::Drained }
     }
 }
 
@@ -83,6 +95,24 @@ pub struct BodyLevel {
     pub level_m: f32,
 }
 
+/// Bounds that the ground keeps, whatever else says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Lowest, metres; minus infinity where open.
+    pub low_m: f32,
+    /// Highest, metres; infinity where open.
+    pub high_m: f32,
+}
+
+/// Intervals by cell.
+#[derive(Debug, Clone)]
+pub struct Intervals {
+    /// Over the window grown by the halo: 0 is free, k is `classes[k - 1]`.
+    pub class: Raster<u16>,
+    /// Their bounds.
+    pub classes: Vec<Interval>,
+}
+
 /// Everything that binds the relief of one window.
 #[derive(Debug, Clone)]
 pub struct Terrain {
@@ -102,6 +132,8 @@ pub struct Terrain {
     pub rivers: Vec<RiverCourse>,
     /// Surveyed points.
     pub pins: Vec<Pin>,
+    /// Bounds on the ground; `None` without any.
+    pub intervals: Option<Intervals>,
 }
 
 /// Refined relief with what it was measured to keep.
@@ -192,11 +224,13 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
     pins::loosen(&mut weight, region, &terrain.pins, reach);
     let weight_at = |i: usize| weight.values[i];
     for _ in 1..MEAN_ROUNDS {
+        hold_intervals(&mut z, terrain);
         hold_shores(&mut z, terrain, region, &shore);
         pins::cap(&mut z, region, &terrain.pins, reach);
         Blocks::gather(&z, region, placement, &is_land, &weight_at)
             .correct(surface, &mut z, region, placement, &weight_at);
     }
+    hold_intervals(&mut z, terrain);
     hold_shores(&mut z, terrain, region, &shore);
     pins::cap(&mut z, region, &terrain.pins, reach);
     pins::set(&mut z, region, &terrain.pins);
@@ -238,6 +272,18 @@ fn smooth_plus_detail(terrain: &Terrain, region: Window, options: &RefineOptions
         }
     });
     z
+}
+
+/// Keeps land inside its intervals.
+fn hold_intervals(z: &mut Raster<f32>, terrain: &Terrain) {
+    let Some(intervals) = &terrain.intervals else { return };
+    z.values.par_iter_mut().enumerate().for_each(|(i, v)| {
+        let class = intervals.class.values[i];
+        if class != 0 && terrain.body.values[i] == 0 {
+            let Interval { low_m, high_m } = intervals.classes[class as usize - 1];
+            *v = v.max(low_m).min(high_m);
+        }
+    });
 }
 
 /// Bends the ground down (or up) to the rivers' beds.
