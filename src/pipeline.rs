@@ -143,8 +143,7 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
     // One cell more on each side, so that slopes at the edge are those of the whole.
     let ring = Window { cols: grid.cols, rows: grid.rows, col: 0, row: 0 }.grown(1);
 
-    let (terrain, rivers, notes) = clock.time(Stage::Constrain, || constrain(&plan, &ground, ring))?;
-    let mut notes: Vec<String> = plan.notes.iter().chain(&ground.notes).chain(&notes).cloned().collect();
+    let (terrain, rivers, river_notes) = clock.time(Stage::Constrain, || constrain(&plan, &ground, ring))?;
 
     let relief = clock.time(Stage::Terrain, || {
         let origin = grid.lattice_origin();
@@ -160,7 +159,8 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
     let regions = clock.time(Stage::Regions, || {
         political::regions_on_grid(&plan.claims, request.era, &plan.whole, grid, &ground.bodies, &water)
     })?;
-    notes.extend(regions.notes.iter().cloned());
+    let notes: Vec<String> =
+        plan.notes.iter().chain(&regions.notes).chain(&ground.notes).chain(&river_notes).cloned().collect();
 
     let product = Product {
         grid,
@@ -328,6 +328,20 @@ fn check_resources(grid: &Grid, out: &Path) -> Result<()> {
     }
 }
 
+/// Working folders of builds that are under way.
+fn unfinished() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
+    static FOLDERS: std::sync::Mutex<Vec<PathBuf>> = std::sync::Mutex::new(Vec::new());
+    FOLDERS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Removes the working folders of builds that are under way, for a program that is about to be interrupted.
+pub fn remove_unfinished() {
+    for folder in unfinished().drain(..) {
+        // Nothing more can be done about one that will not go.
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}
+
 /// The output folder under its working name; removed again unless kept.
 struct OutputFolder {
     work: tempfile::TempDir,
@@ -357,6 +371,7 @@ impl OutputFolder {
         std::fs::create_dir_all(&parent).map_err(|e| Error::write(&parent, e))?;
         let work =
             tempfile::Builder::new().prefix(".histmap-").tempdir_in(&parent).map_err(|e| Error::write(&parent, e))?;
+        unfinished().push(work.path().to_path_buf());
         Ok(OutputFolder { work, out: out.to_path_buf() })
     }
 
@@ -377,6 +392,7 @@ impl OutputFolder {
         if replaces {
             std::fs::rename(&self.out, &old).map_err(fail)?;
         }
+        unfinished().retain(|f| f != self.work.path());
         let work = self.work.keep();
         if let Err(e) = std::fs::rename(&work, &self.out) {
             if replaces {

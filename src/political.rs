@@ -12,7 +12,7 @@ use crate::pack::{self, RegionPack};
 use crate::raster::Raster;
 use crate::region;
 use crate::water::{WaterBody, WaterKind};
-use crate::year::Era;
+use crate::year::{Era, Year};
 use geo::MultiPolygon;
 use std::path::PathBuf;
 
@@ -70,6 +70,29 @@ pub fn claims_with_borders(
     Ok((claims, notes))
 }
 
+/// A sentence where the claims of the era cover less than half of the land: the map is then mostly empty, and the reader
+/// should know which years are better known.
+fn thin_cover(regions: &Raster<u16>, water: &Raster<u8>, claims: &[Claim], era: Era) -> Option<String> {
+    let is_land = |w: u8| w == WaterKind::Land as u8 || w == WaterKind::River as u8;
+    let (mut land, mut held) = (0u64, 0u64);
+    for (&r, _) in regions.values.iter().zip(&water.values).filter(|(_, w)| is_land(**w)) {
+        land += 1;
+        held += u64::from(r != 0);
+    }
+    if held * 2 >= land {
+        return None;
+    }
+    let count = |y: Year| claims.iter().filter(|c| c.span.contains(y)).count();
+    let starts = claims.iter().map(|c| c.span.first());
+    let best = starts.max_by_key(|&y| (count(y), std::cmp::Reverse(y)))?;
+    Some(format!(
+        "the claims of {era} cover {:.0} % of the land ({} claims); {best} is the best covered year ({} claims)",
+        100.0 * held as f64 / land as f64,
+        count(era.first()),
+        count(best)
+    ))
+}
+
 /// The regions of `era` on `grid`.
 ///
 /// Codes, colours, smoothing and precedence are worked out from all claims on the pack's grid `whole`, so that a part of the
@@ -107,6 +130,7 @@ pub fn regions_on_grid(
             contested.values[i] = 0;
         }
     }
+    notes.extend(thin_cover(&regions, water, claims, era));
     let seas: Vec<_> = bodies
         .iter()
         .filter(|b| b.kind == WaterKind::Sea)

@@ -51,14 +51,14 @@ impl Stage {
     /// Share of a whole build's time, in percent, as measured at 250 m: what the time left is reckoned from.
     pub fn share(self) -> u64 {
         match self {
-            Stage::Read => 2,
-            Stage::Constrain => 10,
-            Stage::Terrain => 38,
-            Stage::Regions => 5,
-            Stage::Rasters => 20,
-            Stage::Vectors => 10,
-            Stage::Sheet => 13,
-            Stage::Manifest => 2,
+            Stage::Read => 1,
+            Stage::Constrain => 3,
+            Stage::Terrain => 50,
+            Stage::Regions => 2,
+            Stage::Rasters => 17,
+            Stage::Vectors => 2,
+            Stage::Sheet => 24,
+            Stage::Manifest => 1,
         }
     }
 }

@@ -91,6 +91,11 @@ impl Failure {
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
     let args: Vec<OsString> = args.into_iter().collect();
     let line = args.iter().map(|a| shown(&a.to_string_lossy())).collect::<Vec<_>>().join(" ");
+    // A second handler in one process (a library user's) is no reason to fail.
+    let _ = ctrlc::set_handler(|| {
+        crate::pipeline::remove_unfinished();
+        std::process::exit(130);
+    });
     let cli = Cli::try_parse_from(&args).map_err(|e| Failure::Usage(Box::new(e)))?;
     match cli.command {
         Command::Build(a) => build::run(*a, &line)?,
