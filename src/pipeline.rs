@@ -11,7 +11,7 @@ use crate::gdal_io::{self, Transformer};
 use crate::grid::{Cell, Crs, Extent, Grid, LonLat, LonLatBox, Window, Xy};
 use crate::manifest::{FileRecord, RunRecord, SourceRecord, StageSeconds};
 use crate::pack::{self, PackSource, RegionPack};
-use crate::political;
+use crate::political::{self, BorderInput, ClaimsForBuild};
 use crate::progress::{Progress, Stage};
 use crate::raster::Raster;
 use crate::region::{self, CoarseRaster, DemFile, Ground, GroundFile};
@@ -56,10 +56,8 @@ pub struct BuildRequest {
     pub dem: Option<PathBuf>,
     /// Its CRS where it has none.
     pub dem_crs: Option<String>,
-    /// Border files.
-    pub borders: Vec<PathBuf>,
-    /// Their CRS where they have none.
-    pub borders_crs: Option<String>,
+    /// Border files, and how to read them.
+    pub borders: BorderInput,
     /// Folders of the user's own packs.
     pub maps: Vec<PathBuf>,
     /// The command line, for the manifest.
@@ -244,8 +242,8 @@ impl Clock<'_> {
 fn plan(request: &BuildRequest) -> Result<Plan> {
     let source = pack::open_pack(&request.region, &request.maps)?;
     let pack = pack::read_pack(&source)?;
-    let (claims, notes) =
-        political::claims_with_borders(&pack, &request.borders, request.borders_crs.as_deref(), request.era)?;
+    let ClaimsForBuild { claims, files: border_files, notes } =
+        political::claims_with_borders(&pack, &request.borders, request.era)?;
     let crs = gdal_io::crs(request.crs.as_deref().unwrap_or(&pack.crs), "--crs")?;
     if crs.is_geographic {
         return Err(Error::GeographicCrs { crs: crs.name });
@@ -276,7 +274,7 @@ fn plan(request: &BuildRequest) -> Result<Plan> {
     let out =
         request.out.clone().unwrap_or_else(|| Path::new("out").join(format!("{}-{}", pack.name, slug(request.era))));
     check_resources(&grid, &out)?;
-    Ok(Plan { source, pack, claims, whole, grid, out, border_files: request.borders.clone(), notes })
+    Ok(Plan { source, pack, claims, whole, grid, out, border_files, notes })
 }
 
 /// The era as part of a file name: `1200`, `300bce`, `1200-1210`.

@@ -2,8 +2,8 @@
 //! cell.
 
 use crate::borders::{
-    self, BorderFile, BorderLine, Claim, PlaneClaim, PolityRegion, ReadOptions, RegionOptions, cut_at_coast,
-    political_regions, project_claims,
+    self, BorderClaims, BorderFile, BorderLine, Claim, PlaneClaim, PolityRegion, Problem, ReadOptions, RegionOptions,
+    cut_at_coast, political_regions, project_claims,
 };
 use crate::error::{Error, Result};
 use crate::gdal_io::{self, Transformer, VectorReadOptions};
@@ -31,50 +31,108 @@ pub struct RegionsOnGrid {
     pub notes: Vec<String>,
 }
 
-/// The claims of `pack` with those of `border_files` on top, and what there is to say about them. At least one holds in
-/// `era`.
+/// Border files, and how to read them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct BorderInput {
+    /// Files, folders of them, or zip archives.
+    pub paths: Vec<PathBuf>,
+    /// CRS of those that state none.
+    pub crs: Option<String>,
+    /// Encoding of Shapefiles' texts, where what they say is wrong or missing.
+    pub encoding: Option<String>,
+    /// Schema, fields and years.
+    pub read: ReadOptions,
+}
+
+/// Border files, read.
+#[derive(Debug, Clone)]
+pub struct BorderReading {
+    /// Their names, for messages.
+    pub label: String,
+    /// Claims, problems, and what became of every feature.
+    pub borders: BorderClaims,
+    /// The files on disk, for the manifest.
+    pub files: Vec<PathBuf>,
+    /// What had to be guessed.
+    pub notes: Vec<String>,
+}
+
+/// Reads all border files of `input` as one set, see [`borders::read_border_files`].
 ///
 /// # Errors
-/// [`Error::NoClaims`]; those of reading; [`Error::Content`] for border files whose claims cannot be told.
-pub fn claims_with_borders(
-    pack: &RegionPack,
-    border_files: &[PathBuf],
-    crs: Option<&str>,
-    era: Era,
-) -> Result<(Vec<Claim>, Vec<String>)> {
-    let stated = crs.map(|c| gdal_io::crs(c, "--src-crs")).transpose()?;
-    let mut claims = pack.claims.clone();
-    let mut notes = Vec::new();
-    let mut files = Vec::new();
-    for path in border_files {
-        let options = VectorReadOptions { crs: stated.as_ref(), crs_flag: "--src-crs" };
-        let layers = gdal_io::read_features_wgs84(path, &options)?;
-        let stem = path.file_stem().map_or(String::new(), |s| s.to_string_lossy().into_owned());
-        let features = layers.into_iter().flat_map(|l| l.features).collect();
-        files.push(BorderFile { label: region::file_label(path), stem, features });
-    }
-    if !files.is_empty() {
-        let read = borders::read_border_files(&files, &ReadOptions::default());
-        let name = files.iter().map(|f| f.label.as_str()).collect::<Vec<_>>().join(", ");
-        let problems: Vec<_> =
-            read.problems.into_iter().chain(pack::check_added_claims(&read.claims, pack, &name)).collect();
-        let errors: Vec<String> = problems.iter().filter(|p| p.is_error()).map(ToString::to_string).collect();
-        if !errors.is_empty() {
-            return Err(Error::Pack { pack: name, count: errors.len(), list: errors.join("\n") });
+/// Those of reading; [`Error::Pack`] that lists all problems where the claims cannot be told.
+pub fn read_borders(input: &BorderInput) -> Result<BorderReading> {
+    let stated = input.crs.as_deref().map(|c| gdal_io::crs(c, "--src-crs")).transpose()?;
+    let options =
+        VectorReadOptions { crs: stated.as_ref(), crs_flag: "--src-crs", encoding: input.encoding.as_deref() };
+    let (mut found, mut files, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    for path in &input.paths {
+        for file in gdal_io::vector_files(path)? {
+            let layers = gdal_io::read_features_wgs84(&file.path, &options)?;
+            notes.extend(layers.iter().flat_map(|l| l.notes.clone()));
+            let features = layers.into_iter().flat_map(|l| l.features).collect();
+            found.push(BorderFile { label: file.label, stem: file.stem, features });
+            files.extend(file.on_disk);
         }
-        notes.push(format!("{name}: {} claims added; {}", read.claims.len(), read.account.summary()));
-        notes.extend(problems.iter().map(ToString::to_string));
-        notes.extend(read.account.remarkable());
-        claims = borders::merge_claims(claims, read.claims);
     }
-    if borders::select(&claims, era).is_empty() {
+    files.dedup();
+    let borders = borders::read_border_files(&found, &input.read);
+    let label = input.paths.iter().map(|p| region::file_label(p)).collect::<Vec<_>>().join(", ");
+    refuse_errors(&label, &borders.problems)?;
+    Ok(BorderReading { label, borders, files, notes })
+}
+
+fn refuse_errors(label: &str, problems: &[Problem]) -> Result<()> {
+    let errors: Vec<String> = problems.iter().filter(|p| p.is_error()).map(ToString::to_string).collect();
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Pack { pack: label.to_string(), count: errors.len(), list: errors.join("\n") })
+}
+
+/// Claims for one build, with what there is to say about them.
+#[derive(Debug, Clone)]
+pub struct ClaimsForBuild {
+    /// The pack's claims, and those of border files in their place.
+    pub claims: Vec<Claim>,
+    /// The border files on disk.
+    pub files: Vec<PathBuf>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+/// The claims of `pack` with those of border files on top, cut to the surroundings of the pack's window. At least one holds
+/// in `era`.
+///
+/// # Errors
+/// [`Error::NoClaims`]; those of [`read_borders`]; [`Error::Pack`] where longitude and latitude are exchanged.
+pub fn claims_with_borders(pack: &RegionPack, input: &BorderInput, era: Era) -> Result<ClaimsForBuild> {
+    let mut out = ClaimsForBuild { claims: pack.claims.clone(), files: Vec::new(), notes: Vec::new() };
+    if !input.paths.is_empty() {
+        let BorderReading { label, borders: read, files, notes } = read_borders(input)?;
+        refuse_errors(&label, &pack::check_added_claims(&read.claims, pack, &label))?;
+        let count = read.claims.len();
+        let added = borders::cut_to_window(read.claims, &pack.extent);
+        out.notes.push(format!("{label}: {}", read.account.summary()));
+        out.notes.push(format!(
+            "{label}: {} claims added, {} lie outside the region",
+            added.len(),
+            count - added.len()
+        ));
+        out.notes.extend(notes);
+        out.notes.extend(read.problems.iter().map(ToString::to_string));
+        out.notes.extend(read.account.remarkable());
+        out.claims = borders::merge_claims(out.claims, added);
+        out.files = files;
+    }
+    if borders::select(&out.claims, era).is_empty() {
         return Err(Error::NoClaims {
             era: era.to_string(),
             region: pack.name.clone(),
-            covered: borders::describe_spans(&borders::covered_spans(&claims)),
+            covered: borders::describe_spans(&borders::covered_spans(&out.claims)),
         });
     }
-    Ok((claims, notes))
+    Ok(out)
 }
 
 /// A sentence where the claims of the era cover less than half of the land: the map is then mostly empty, and the reader

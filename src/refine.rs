@@ -338,7 +338,7 @@ struct Vectors<'a> {
 impl Vectors<'_> {
     fn read(&self, path: &Path) -> Result<Vec<Feature>> {
         let stated = self.crs.map(|c| gdal_io::crs(c, "--vector-crs")).transpose()?;
-        let options = VectorReadOptions { crs: stated.as_ref(), crs_flag: "--vector-crs" };
+        let options = VectorReadOptions { crs: stated.as_ref(), crs_flag: "--vector-crs", encoding: None };
         let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
         let transformer = Transformer::new(&wgs84, self.to)?;
         let layers = gdal_io::read_features_wgs84(path, &options)?;

@@ -40,4 +40,6 @@ pub struct Layer {
     pub name: String,
     /// Features in file order.
     pub features: Vec<Feature>,
+    /// What had to be guessed when it was read.
+    pub notes: Vec<String>,
 }

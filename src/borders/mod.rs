@@ -19,6 +19,7 @@ pub mod smooth;
 pub mod stack;
 pub mod timeline;
 pub mod topology;
+pub mod window;
 
 pub use account::{Account, Fate, FeatureAccount};
 pub use adapters::{BorderClaims, BorderFile, FieldMapping, ReadOptions, SourceKind, read_border_files};
@@ -29,6 +30,7 @@ pub use select::{Selection, covered_spans, describe_spans, merge_claims, select}
 pub use smooth::SmoothOptions;
 pub use stack::stack;
 pub use timeline::{Timeline, timeline};
+pub use window::cut_to_window;
 
 use crate::year::{Span, Year};
 use geo::{LineString, MultiPolygon};

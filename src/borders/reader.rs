@@ -48,7 +48,7 @@ pub(crate) fn pack_claims(features: &[Feature], file: &str) -> (Vec<(usize, Clai
 
 /// A map in a projected plane shows more than its window of longitudes and latitudes, and outlines are drawn beyond: so
 /// much of the window's greater side lies still around it.
-const MARGIN: f64 = 0.15;
+pub(super) const MARGIN: f64 = 0.15;
 
 /// Warnings for features of `file` that lie wholly outside `extent` and the 15 % around it; one error instead when it is
 /// plain that longitude and latitude are exchanged. Each feature has its number from 1, id and bounding box.

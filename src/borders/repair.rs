@@ -14,6 +14,9 @@ use std::fmt;
 /// Coordinates beyond the ends of the earth by no more than this are rounding, degrees.
 const OVERSHOOT_DEG: f64 = 1e-6;
 
+/// Smaller parts are splinters, square degrees (some 100 m² at most): what earlier overlays left along common borders.
+const SPLINTER_DEG2: f64 = 1e-8;
+
 /// What was done to a geometry.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Repair {
@@ -39,7 +42,7 @@ impl fmt::Display for Repair {
 ///
 /// Collections are opened, points and lines in them passed over (and told). Repeated vertices and spikes go; an outline
 /// that crosses itself encloses all that it goes round; overlapping parts become one; what runs over the antimeridian is
-/// split there. Cost: a sweep over the vertices.
+/// split there; splinters of less than 100 m² are left out. Cost: a sweep over the vertices.
 ///
 /// # Errors
 /// Why there is no area: `it has no geometry`, `it is a line`, ...
@@ -82,10 +85,15 @@ pub fn repair(geometry: Option<&Geometry<f64>>) -> Result<(MultiPolygon<f64>, Op
         account.change("overlapping parts joined");
         sound = geo::unary_union(&MultiPolygon::new(sound)).0;
     }
-    let area = MultiPolygon::new(sound);
-    if area.unsigned_area() == 0.0 {
-        return Err("its outline encloses nothing".to_string());
+    let all = sound.len();
+    sound.retain(|p| p.unsigned_area() >= SPLINTER_DEG2);
+    account.splinters = all - sound.len();
+    if sound.is_empty() {
+        return Err(
+            if all > 0 { "it is a splinter of less than 100 m²" } else { "its outline encloses nothing" }.to_string()
+        );
     }
+    let area = MultiPolygon::new(sound);
     let steps = account.steps();
     let repair = (!steps.is_empty()).then(|| Repair {
         steps,
@@ -127,6 +135,7 @@ struct Account {
     turned: usize,
     flat: usize,
     split: usize,
+    splinters: usize,
     said: Vec<String>,
     is_changed: bool,
 }
@@ -156,6 +165,7 @@ impl Account {
             counted(self.spikes, "spike removed", "spikes removed"),
             counted(self.flat, "ring without area left out", "rings without area left out"),
             counted(self.turned, "ring turned round", "rings turned round"),
+            counted(self.splinters, "splinter of less than 100 m² left out", "splinters of less than 100 m² left out"),
             counted(self.split, "polygon split at the antimeridian", "polygons split at the antimeridian"),
         ]
         .into_iter()
@@ -437,6 +447,10 @@ mod tests {
         assert!(
             why(polygon![(x: 0.0, y: 0.0), (x: 1.0, y: 0.0), (x: 0.0, y: 0.0)].into()).contains("encloses nothing")
         );
+        let sliver = polygon![(x: 0.0, y: 0.0), (x: 1.0, y: 0.0), (x: 0.5, y: 1e-9)];
+        assert!(why(sliver.clone().into()).contains("splinter"));
+        let with_sliver = MultiPolygon::new(vec![square(44.0, 41.0), sliver]);
+        assert_eq!(done(with_sliver), (1.0, "1 splinter of less than 100 m² left out".to_string()));
         assert!(why(square(700.0, 0.0).into()).contains("no longitude"));
         assert!(why(square(f64::NAN, 0.0).into()).contains("no longitude"));
     }

@@ -1,5 +1,6 @@
 //! `histmap build`.
 
+use super::borders::BorderArgs;
 use super::{PackArgs, terminal};
 use crate::error::{Error, Result};
 use crate::grid::LonLatBox;
@@ -43,12 +44,12 @@ pub(super) struct Args {
     /// CRS of --dem where the file has none
     #[arg(long, value_name = "CRS")]
     dem_crs: Option<String>,
-    /// Border files whose claims are added; a claim replaces the pack's claims of the same polity; may be repeated
+    /// Border files whose claims are added (also folders of them, or zip archives); a claim replaces the pack's claims of
+    /// the same polity; may be repeated
     #[arg(long, value_name = "FILE", num_args = 1..)]
     borders: Vec<PathBuf>,
-    /// CRS of border files that have none
-    #[arg(long, value_name = "CRS")]
-    src_crs: Option<String>,
+    #[command(flatten)]
+    reading: BorderArgs,
     #[command(flatten)]
     packs: PackArgs,
     /// Say nothing but errors
@@ -73,8 +74,7 @@ pub(super) fn run(args: Args, command_line: &str) -> Result<()> {
         threads: args.threads,
         dem: args.dem,
         dem_crs: args.dem_crs,
-        borders: args.borders,
-        borders_crs: args.src_crs,
+        borders: args.reading.input(args.borders)?,
         maps: args.packs.maps,
         command_line: command_line.to_string(),
     };
@@ -92,7 +92,7 @@ pub(super) fn run(args: Args, command_line: &str) -> Result<()> {
 }
 
 /// Reads "W,S,E,N".
-fn parse_bbox(text: &str) -> Result<LonLatBox> {
+pub(super) fn parse_bbox(text: &str) -> Result<LonLatBox> {
     let numbers: Vec<f64> = text.split(',').filter_map(|p| p.trim().parse().ok()).collect();
     match (numbers.as_slice(), text.split(',').count()) {
         (&[west, south, east, north], 4) => LonLatBox::new(west, south, east, north),

@@ -1,5 +1,6 @@
 //! The command line: arguments to resolved requests, requests to work, results to the terminal. One file per subcommand.
 
+mod borders;
 mod build;
 mod check;
 mod eras;

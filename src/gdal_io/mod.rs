@@ -16,6 +16,7 @@ mod log;
 mod raster_in;
 mod source;
 pub mod styles;
+mod vector_files;
 mod vector_in;
 mod write;
 
@@ -29,6 +30,7 @@ pub use raster_in::{
     RasterFile, RasterInfo, RasterReadOptions, Registration, raster_info, read_raster, read_raster_window,
 };
 pub use source::Source;
+pub use vector_files::{VectorFile, vector_files};
 pub use vector_in::{VectorLayer, VectorReadOptions, read_features_wgs84, read_layers};
 pub use write::write_beside;
 

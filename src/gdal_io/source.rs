@@ -69,11 +69,16 @@ pub(super) struct Opened {
 
 /// Opens `source` for reading.
 pub(super) fn open(source: Source<'_>, kind: Kind) -> Result<Opened> {
+    open_as(source, kind, None)
+}
+
+/// Opens `source` for reading; a Shapefile's texts are in `encoding`, where it is given.
+pub(super) fn open_as(source: Source<'_>, kind: Kind, encoding: Option<&str>) -> Result<Opened> {
     log::start();
     let label = source.label();
     let (path, memory) = match source {
         Source::Path(path) => {
-            if !path.starts_with("/vsi") {
+            if !path.to_string_lossy().starts_with("/vsi") {
                 let about = std::fs::metadata(path).map_err(|e| Error::read(path, e))?;
                 if about.is_file() {
                     // Says "permission denied" where GDAL would only say that it knows no such format.
@@ -98,7 +103,9 @@ pub(super) fn open(source: Source<'_>, kind: Kind) -> Result<Opened> {
         Kind::Vector => GdalOpenFlags::GDAL_OF_VECTOR,
     };
     // Open options that other drivers do not know are passed over by GDAL.
-    let vector_options = ["DATE_AS_STRING=YES", "ARRAY_AS_STRING=YES"];
+    let encoding = encoding.map(|e| format!("ENCODING={e}"));
+    let vector_options: Vec<&str> =
+        ["DATE_AS_STRING=YES", "ARRAY_AS_STRING=YES"].into_iter().chain(encoding.as_deref()).collect();
     let options = DatasetOptions {
         open_flags: flags | GdalOpenFlags::GDAL_OF_READONLY | GdalOpenFlags::GDAL_OF_VERBOSE_ERROR,
         open_options: (kind == Kind::Vector).then_some(&vector_options[..]),

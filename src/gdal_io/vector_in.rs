@@ -2,10 +2,11 @@
 
 use super::crs::{self, Transformer, WGS84, from_srs};
 use super::log;
-use super::source::{Kind, Source, open};
+use super::source::{Kind, Source, open, open_as};
 use crate::error::{Error, Result};
 use crate::grid::Crs;
 use crate::vector::{Feature, Layer};
+use gdal::Metadata;
 use gdal::vector::{FieldValue, LayerAccess};
 use gdal_sys::{OGRFieldSubType, OGRFieldType, OGRwkbGeometryType as Wkb};
 use geo::{Coord, CoordsIter, Geometry, GeometryCollection, LineString, MultiLineString, MultiPoint, MultiPolygon};
@@ -20,11 +21,13 @@ pub struct VectorReadOptions<'a> {
     pub crs: Option<&'a Crs>,
     /// The flag that states it, for the message when it is missing.
     pub crs_flag: &'static str,
+    /// The encoding of a Shapefile's texts, for example `CP1251`; it overrides what the file says.
+    pub encoding: Option<&'a str>,
 }
 
 impl Default for VectorReadOptions<'_> {
     fn default() -> Self {
-        VectorReadOptions { crs: None, crs_flag: "--borders-crs" }
+        VectorReadOptions { crs: None, crs_flag: "--borders-crs", encoding: None }
     }
 }
 
@@ -38,6 +41,8 @@ pub struct VectorLayer {
     /// Features in file order. Z and M are dropped, curves are made of straight edges, null and empty geometries are
     /// `None`; attributes missing from a feature are absent.
     pub features: Vec<Feature>,
+    /// What had to be guessed.
+    pub notes: Vec<String>,
 }
 
 /// All layers of `source`. `crs`, where given, overrides theirs.
@@ -46,9 +51,57 @@ pub struct VectorLayer {
 /// [`Error::Read`] when the system refuses the file; [`Error::Content`] when it is empty, truncated, no vector format,
 /// without layers, or holds a geometry that is no point, line or polygon.
 pub fn read_layers<'a>(source: impl Into<Source<'a>>, crs: Option<&Crs>) -> Result<Vec<VectorLayer>> {
-    let source = source.into();
-    let label = source.label();
+    read_as(source.into(), crs, None)
+}
+
+/// What a Shapefile's texts are taken for where neither it nor the user says, and they are not UTF-8.
+const GUESSED_ENCODING: &str = "CP1251";
+
+/// [`read_layers`], with texts in the encoding that the user states, the file states, or as they look.
+fn read_with_encoding(source: Source<'_>, crs: Option<&Crs>, stated: Option<&str>) -> Result<Vec<VectorLayer>> {
+    if stated.is_some() || !is_shapefile_of_unknown_encoding(source)? {
+        return read_as(source, crs, stated);
+    }
+    let layers = read_as(source, crs, Some("UTF-8"))?;
+    // What is not UTF-8 has become replacement characters.
+    let is_broken = |text: &str| text.contains('\u{fffd}');
+    let is_text_broken =
+        |f: &Feature| f.properties.iter().any(|(k, v)| is_broken(k) || v.as_str().is_some_and(is_broken));
+    if !layers.iter().any(|l| l.features.iter().any(is_text_broken)) {
+        return Ok(layers);
+    }
+    let mut layers = read_as(source, crs, Some(GUESSED_ENCODING))?;
+    for layer in &mut layers {
+        layer.notes.push(format!(
+            "{}: it does not say in which encoding its texts are; {GUESSED_ENCODING} is taken; state it with --encoding",
+            source.label()
+        ));
+    }
+    Ok(layers)
+}
+
+/// Whether `source` is a Shapefile that says nothing of its encoding, by a .cpg file or in the .dbf.
+fn is_shapefile_of_unknown_encoding(source: Source<'_>) -> Result<bool> {
     let opened = open(source, Kind::Vector)?;
+    if opened.dataset.driver().short_name() != "ESRI Shapefile" {
+        return Ok(false);
+    }
+    let said = |layer: &gdal::vector::Layer<'_>| {
+        ["ENCODING_FROM_LDID", "ENCODING_FROM_CPG"]
+            .iter()
+            .any(|key| layer.metadata_item(key, "SHAPEFILE").is_some_and(|v| !v.is_empty()))
+    };
+    Ok(opened.dataset.layers().any(|layer| !said(&layer)))
+}
+
+fn read_as(source: Source<'_>, crs: Option<&Crs>, encoding: Option<&str>) -> Result<Vec<VectorLayer>> {
+    let label = source.label();
+    let opened = open_as(source, Kind::Vector, encoding)?;
+    // TopoJSON has no place for a CRS: like the GeoJSON that it stands for, it is in longitude and latitude.
+    let by_format = match opened.dataset.driver().short_name().as_str() {
+        "TopoJSON" => Some(crs::crs(WGS84, "")?),
+        _ => None,
+    };
     let broken = |found: String| Error::content(&label, found, Kind::Vector.expected());
     let count = opened.dataset.layer_count();
     if count == 0 {
@@ -64,7 +117,7 @@ pub fn read_layers<'a>(source: impl Into<Source<'a>>, crs: Option<&Crs>) -> Resu
             (None, Some(srs)) => {
                 Some(from_srs(&srs, None).map_err(|e| Error::content(&place, e, "a coordinate reference system"))?)
             }
-            (None, None) => None,
+            (None, None) => by_format.clone(),
         };
         let fields = fields(&layer);
         let mut features = Vec::new();
@@ -82,7 +135,7 @@ pub fn read_layers<'a>(source: impl Into<Source<'a>>, crs: Option<&Crs>) -> Resu
         if let Some(said) = log::failure() {
             return Err(Error::content(place, format!("GDAL says \"{said}\""), Kind::Vector.expected()));
         }
-        layers.push(VectorLayer { name, crs, features });
+        layers.push(VectorLayer { name, crs, features, notes: Vec::new() });
     }
     Ok(layers)
 }
@@ -98,11 +151,11 @@ pub fn read_features_wgs84<'a>(source: impl Into<Source<'a>>, options: &VectorRe
     let label = source.label();
     let wgs84 = crs::crs(WGS84, options.crs_flag)?;
     let mut out = Vec::new();
-    for layer in read_layers(source, options.crs)? {
+    for layer in read_with_encoding(source, options.crs, options.encoding)? {
         if layer.crs.is_none() && layer.features.iter().all(|f| f.geometry.is_none()) {
             continue;
         }
-        let VectorLayer { name, crs: Some(crs), mut features } = layer else {
+        let VectorLayer { name, crs: Some(crs), mut features, notes } = layer else {
             return Err(Error::MissingCrs { path: format!("{label}, layer '{}'", layer.name), flag: options.crs_flag });
         };
         let there = Transformer::new(&crs, &wgs84)?;
@@ -124,7 +177,7 @@ pub fn read_features_wgs84<'a>(source: impl Into<Source<'a>>, options: &VectorRe
                 }
             }
         }
-        out.push(Layer { name, features });
+        out.push(Layer { name, features, notes });
     }
     if out.is_empty() {
         return Err(Error::content(label, "tables without geometry", "a layer of points, lines or polygons"));

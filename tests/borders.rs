@@ -1,0 +1,280 @@
+//! Border files as people publish them, by the library and by the real binary.
+
+use histmap::borders::{Fate, SourceKind, area_km2};
+use histmap::political::{BorderInput, BorderReading, read_borders};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_histmap");
+
+/// A box around Tiflis, small enough to build in a second or two.
+const BOX: &str = "43.9,41.2,45.3,42.2";
+
+/// Two neighbours in 1200, in the words of historical-basemaps.
+const WORLD_1200: &str = r#"{"type": "FeatureCollection", "features": [
+{"type": "Feature", "properties": {"NAME": "Западное царство", "SUBJECTO": null, "BORDERPRECISION": 2, "PARTOF": null},
+ "geometry": {"type": "Polygon", "coordinates": [[[43, 41], [43, 43], [44.8, 43], [44.8, 41], [43, 41]]]}},
+{"type": "Feature", "properties": {"NAME": "East", "SUBJECTO": null, "BORDERPRECISION": 3, "PARTOF": null},
+ "geometry": {"type": "Polygon", "coordinates": [[[44.8, 41], [46, 41], [46, 43], [44.8, 43], [44.8, 41]]]}},
+{"type": "Feature", "properties": {"NAME": null, "SUBJECTO": null, "BORDERPRECISION": 1, "PARTOF": null},
+ "geometry": {"type": "Polygon", "coordinates": [[[-60, 0], [-50, 0], [-50, 10], [-60, 0]]]}},
+{"type": "Feature", "properties": {"NAME": "Nowhere", "SUBJECTO": null, "BORDERPRECISION": 1, "PARTOF": null},
+ "geometry": null}
+]}"#;
+
+struct Shop {
+    dir: tempfile::TempDir,
+}
+
+impl Shop {
+    fn new() -> Shop {
+        Shop { dir: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        std::fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        std::fs::write(self.path(name), bytes).unwrap();
+        self.path(name)
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        Command::new(BINARY).args(args).current_dir(self.dir.path()).output().unwrap()
+    }
+
+    /// Runs one of GDAL's programs; `false`, with a line that says so, where it is not installed.
+    fn gdal(&self, program: &str, args: &[&str]) -> bool {
+        match Command::new(program).args(args).current_dir(self.dir.path()).output() {
+            Ok(o) if o.status.success() => true,
+            Ok(o) => panic!("{program} {args:?}: {}", String::from_utf8_lossy(&o.stderr)),
+            Err(_) => {
+                println!("skipped: {program} is not installed");
+                false
+            }
+        }
+    }
+}
+
+fn stdout(o: &Output) -> String {
+    String::from_utf8_lossy(&o.stdout).into_owned()
+}
+
+fn stderr(o: &Output) -> String {
+    String::from_utf8_lossy(&o.stderr).into_owned()
+}
+
+#[track_caller]
+fn assert_succeeds(o: &Output) {
+    assert!(o.status.success(), "exit {:?}\n{}\n{}", o.status.code(), stdout(o), stderr(o));
+}
+
+#[track_caller]
+fn assert_fails(o: &Output, code: i32, words: &[&str]) {
+    let text = stderr(o);
+    assert_eq!(o.status.code(), Some(code), "{text}");
+    assert!(!text.contains("panicked"), "{text}");
+    for w in words {
+        assert!(text.contains(w), "no '{w}' in: {text}");
+    }
+}
+
+fn read(paths: &[PathBuf]) -> BorderReading {
+    read_borders(&BorderInput { paths: paths.to_vec(), ..BorderInput::default() }).unwrap()
+}
+
+/// The border files that tests share; `None`, with a line that says so, where they are not there.
+fn shared_borders() -> Option<PathBuf> {
+    let root = std::env::var_os("HISTMAP_TEST_DATA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
+    let borders = root.join("borders");
+    if !borders.is_dir() {
+        println!("skipped: no test data in {} (set HISTMAP_TEST_DATA)", borders.display());
+        return None;
+    }
+    Some(borders)
+}
+
+/// What the rings of GeoJSON coordinates go round, square degrees by the shoelace formula.
+fn around(coordinates: &serde_json::Value) -> f64 {
+    let Some(list) = coordinates.as_array() else { return 0.0 };
+    let points: Vec<(f64, f64)> =
+        list.iter().filter_map(|p| Some((p.get(0)?.as_f64()?, p.get(1)?.as_f64()?))).collect();
+    if points.is_empty() {
+        return list.iter().map(around).sum();
+    }
+    points.windows(2).map(|w| w[0].0 * w[1].1 - w[1].0 * w[0].1).sum::<f64>().abs() / 2.0
+}
+
+#[test]
+fn published_worlds_load_with_every_feature_accounted_for() {
+    let Some(folder) = shared_borders() else { return };
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    for file in &files {
+        let json: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        let given = json["features"].as_array().unwrap();
+        let reading = read(std::slice::from_ref(file));
+        let b = &reading.borders;
+        assert_eq!(b.kinds, [SourceKind::HistoricalBasemaps]);
+        let place = file.file_stem().unwrap().to_string_lossy();
+        println!("{place}: {} claims; {}", b.claims.len(), b.account.summary());
+        assert_eq!(b.account.features.len(), given.len(), "{place}");
+        for (k, (line, feature)) in b.account.features.iter().zip(given).enumerate() {
+            assert_eq!(line.feature, k + 1);
+            // Nothing that has an area is left out.
+            let is_left_out = matches!(line.fate, Fate::Skipped(_));
+            assert!(!is_left_out || around(&feature["geometry"]["coordinates"]) < 1e-7, "{place}: {line:?}");
+            if let Some((before, after)) = line.repair.as_ref().and_then(|r| r.area_km2) {
+                assert!(after >= before * 0.999, "{place}: {line:?}");
+            }
+        }
+        // Every area is sound, and what is told as kept is there.
+        let [kept, joined, skipped, _] = b.account.counts();
+        assert_eq!(kept + joined + skipped, given.len(), "{place}");
+        assert_eq!(kept, b.claims.len(), "{place}");
+        assert!(skipped < given.len() / 2, "{place}");
+        assert!(b.claims.iter().all(|c| area_km2(&c.area) > 0.0), "{place}");
+    }
+}
+
+#[test]
+fn a_folder_of_worlds_is_one_timeline() {
+    let Some(folder) = shared_borders() else { return };
+    let files =
+        ["1200", "1300", "1500", "1815", "1914"].map(|y| folder.join(format!("historical-basemaps-world_{y}.geojson")));
+    let reading = read(&files);
+    let england: Vec<String> =
+        reading.borders.claims.iter().filter(|c| c.name == "Portugal").map(|c| c.span.to_string()).collect();
+    assert_eq!(england, ["1200–1299 CE", "1300–1499 CE", "1500–1814 CE", "1815–1913 CE", "1914 CE"]);
+}
+
+#[test]
+fn every_format_gives_the_same_claims() {
+    let shop = Shop::new();
+    let given = shop.write("world_1200.geojson", WORLD_1200);
+    let expected = read(&[given]).borders;
+    assert_eq!(expected.account.counts(), [3, 0, 1, 0]);
+    let shapefile = ["-f", "ESRI Shapefile", "-lco", "ENCODING=UTF-8", "shp/world_1200.shp", "world_1200.geojson"];
+    std::fs::create_dir(shop.path("shp")).unwrap();
+    if !shop.gdal("ogr2ogr", &shapefile) {
+        return;
+    }
+    shop.gdal("ogr2ogr", &["world_1200.gpkg", "world_1200.geojson", "-f", "GPKG"]);
+    shop.gdal("ogr2ogr", &["world_1200.fgb", "world_1200.geojson", "-f", "FlatGeobuf"]);
+    shop.gdal("ogr2ogr", &["/vsizip/worlds.zip/a/world_1200.geojson", "world_1200.geojson", "-f", "GeoJSON"]);
+    for name in ["shp/world_1200.shp", "shp", "world_1200.gpkg", "world_1200.fgb", "worlds.zip"] {
+        let found = read(&[shop.path(name)]).borders;
+        let of = |b: &histmap::borders::BorderClaims| -> Vec<(String, i64)> {
+            let mut all: Vec<_> = b.claims.iter().map(|c| (c.name.clone(), area_km2(&c.area).round() as i64)).collect();
+            all.sort();
+            all
+        };
+        assert_eq!(of(&found), of(&expected), "{name}");
+        // FlatGeobuf does not list what has no geometry.
+        let n = if name.ends_with("fgb") { 3 } else { 4 };
+        assert_eq!(found.account.features.len(), n, "{name}");
+    }
+}
+
+#[test]
+fn topojson_is_in_degrees() {
+    let shop = Shop::new();
+    let topo = shop.write(
+        "world_1200.topojson",
+        r#"{"type": "Topology", "arcs": [[[43, 41], [45, 41], [45, 43], [43, 43], [43, 41]]], "objects": {"world":
+           {"type": "GeometryCollection", "geometries": [{"type": "Polygon", "arcs": [[0]], "properties":
+           {"NAME": "X", "SUBJECTO": "X", "BORDERPRECISION": 1}}]}}}"#,
+    );
+    if !histmap::gdal_io::has_driver("TopoJSON") {
+        println!("skipped: this GDAL does not read TopoJSON");
+        return;
+    }
+    let claims = read(&[topo]).borders.claims;
+    assert_eq!((claims.len(), claims[0].name.as_str()), (1, "X"));
+}
+
+#[test]
+fn texts_of_a_shapefile_are_read_as_it_says_or_as_they_look() {
+    let shop = Shop::new();
+    shop.write("world_1200.geojson", WORLD_1200);
+    let convert = |out: &str, encoding: &str| {
+        std::fs::create_dir_all(shop.path(out).parent().unwrap()).unwrap();
+        shop.gdal("ogr2ogr", &["-f", "ESRI Shapefile", "-lco", encoding, out, "world_1200.geojson"])
+    };
+    if !convert("cp/world_1200.shp", "ENCODING=CP1251") {
+        return;
+    }
+    let name = |path: &str, encoding: Option<&str>| {
+        let input = BorderInput {
+            paths: vec![shop.path(path)],
+            encoding: encoding.map(str::to_string),
+            ..BorderInput::default()
+        };
+        let reading = read_borders(&input).unwrap();
+        (reading.borders.claims[0].name.clone(), reading.notes)
+    };
+    let russian = "Западное царство".to_string();
+    assert_eq!(name("cp/world_1200.shp", None), (russian.clone(), vec![]));
+    // Neither .cpg nor language byte: a guess, and it is told.
+    let mute = |folder: &str| {
+        let _ = std::fs::remove_file(shop.path(&format!("{folder}/world_1200.cpg")));
+        let dbf = shop.path(&format!("{folder}/world_1200.dbf"));
+        let mut bytes = std::fs::read(&dbf).unwrap();
+        bytes[29] = 0;
+        std::fs::write(dbf, bytes).unwrap();
+    };
+    mute("cp");
+    let (found, notes) = name("cp/world_1200.shp", None);
+    assert_eq!(found, russian);
+    assert!(notes[0].contains("CP1251 is taken") && notes[0].contains("--encoding"), "{notes:?}");
+    assert_eq!(name("cp/world_1200.shp", Some("CP1251")), (russian.clone(), vec![]));
+    convert("utf/world_1200.shp", "ENCODING=UTF-8");
+    mute("utf");
+    assert_eq!(name("utf/world_1200.shp", None), (russian, vec![]));
+}
+
+/// A build of the small box.
+fn build(shop: &Shop, out: &str, more: &[&str]) -> Output {
+    let fixed = ["build", "--region", "caucasus", "--bbox", BOX, "--resolution", "1000", "--out", out];
+    shop.run(&[&fixed[..], more].concat())
+}
+
+#[test]
+fn builds_take_folders_archives_and_mapped_fields() {
+    let shop = Shop::new();
+    shop.write("worlds/world_1200.geojson", WORLD_1200);
+    shop.write("worlds/world_1300.geojson", WORLD_1200.replace("East", "Orient"));
+    let o = build(&shop, "a", &["--era", "1250", "--borders", "worlds", "--json"]);
+    assert_succeeds(&o);
+    let summary: serde_json::Value = serde_json::from_str(&stdout(&o)).unwrap();
+    let notes = summary["notes"].to_string();
+    for word in
+        ["8 features: 6 kept, 0 joined with others, 2 skipped", "4 claims added, 2 lie outside", "it has no geometry"]
+    {
+        assert!(notes.contains(word), "no '{word}' in {notes}");
+    }
+    let manifest = std::fs::read_to_string(shop.path("a/manifest.json")).unwrap();
+    assert!(manifest.contains("worlds/world_1200.geojson") && manifest.contains("worlds/world_1300.geojson"));
+
+    let strange = r#"{"type": "FeatureCollection", "features": [{"type": "Feature", "properties":
+        {"realm": "X", "since": -50, "till": 1500}, "geometry": {"type": "Polygon",
+        "coordinates": [[[43, 41], [46, 41], [46, 43], [43, 43], [43, 41]]]}}]}"#;
+    shop.write("strange.geojson", strange);
+    let refused = build(&shop, "b", &["--era", "1400", "--borders", "strange.geojson"]);
+    assert_fails(&refused, 1, &["fields found: realm, since, till", "--map-field"]);
+    let mapped = ["--era", "1400", "--borders", "strange.geojson", "--map-field", "name=realm,from=since,to=till"];
+    assert_succeeds(&build(&shop, "b", &mapped));
+    let every = ["--era", "1400", "--borders", "strange.geojson", "--map-field", "name=realm", "--every-year"];
+    assert_succeeds(&build(&shop, "c", &every));
+    let bad = build(&shop, "d", &["--era", "1400", "--borders", "strange.geojson", "--map-field", "nam=realm"]);
+    assert_fails(&bad, 2, &["--map-field", "name=FIELD"]);
+    let kind = build(&shop, "d", &["--era", "1400", "--borders", "strange.geojson", "--source-kind", "clio"]);
+    assert_fails(&kind, 2, &["cliopatria", "natural-earth"]);
+    let forced = build(&shop, "d", &["--era", "1400", "--borders", "strange.geojson", "--source-kind", "cliopatria"]);
+    assert_fails(&forced, 1, &["none of its features makes a claim"]);
+    assert!(!shop.path("d").exists());
+}
