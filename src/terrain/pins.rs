@@ -68,10 +68,7 @@ pub(super) fn set(z: &mut Raster<f32>, window: Window, pins: &[Pin], reach_cells
             .map(|o| o.cell)
             .collect();
         for (index, distance) in disc(z, window, pin.cell, reach_cells) {
-            let here = Cell {
-                col: window.col + (index % z.cols) as i64,
-                row: window.row + (index / z.cols) as i64,
-            };
+            let here = Cell { col: window.col + (index % z.cols) as i64, row: window.row + (index / z.cols) as i64 };
             if rivals.iter().any(|&o| squared(o, here) < squared(pin.cell, here)) {
                 continue;
             }
