@@ -460,6 +460,7 @@ fn constrain(plan: &Plan, ground: &Ground, window: Window) -> Result<(Terrain, V
     let terrain = Terrain {
         cell_m,
         coarse_span_cells: place.span_cells,
+        block_parts: terrain::parts_for(place.span_cells as f64),
         land: PlacedSurface { surface, placement },
         sea_floor,
         body,

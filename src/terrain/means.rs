@@ -3,6 +3,7 @@
 //! Sums are taken in fixed point, so their order cannot matter; the correction is a quadratic B-spline of the residuals
 //! with compact support, so a window sees the same as the whole.
 
+use super::lattice::Sites;
 use super::placement::{Placement, Uv};
 use super::surface::CoarseSurface;
 use crate::grid::Window;
@@ -11,8 +12,8 @@ use rayon::prelude::*;
 
 /// Fixed-point steps in a metre.
 const STEPS_PER_M: f64 = 65_536.0;
-/// Taps each side of the centre of the inverse of (1, 4, 1)/6; the first one left out weighs 0.0024.
-const TAPS: i64 = 4;
+/// Taps each side of the centre of the inverse of (1, 4, 1)/6; the first one left out weighs 0.019: the next round takes it.
+const TAPS: i64 = 2;
 /// How many coarse cells away one correction depends on the ground.
 pub(super) const REACH_COARSE: usize = TAPS as usize + 3;
 
@@ -44,15 +45,29 @@ impl Blocks {
         (c >= 0 && r >= 0 && c < self.cols as i64 && r < self.rows as i64).then(|| r as usize * self.cols + c as usize)
     }
 
-    /// Gathers `z` over `window`; cells where `counts` is false are left out, `weight` is 0 to 1.
+    /// Gathers `z` by the coarse cell that each value's place lies in; values where `counts` is false are left out, `weight`
+    /// is 0 to 1.
     pub(super) fn gather(
         z: &Raster<f32>,
-        window: Window,
+        sites: Sites,
         placement: &Placement,
         counts: &(dyn Fn(usize) -> bool + Sync),
         weight: &(dyn Fn(usize) -> f32 + Sync),
     ) -> Blocks {
-        let frame = coarse_frame(window, placement);
+        Self::gather_parts(z, sites, 1, placement, counts, weight)
+    }
+
+    /// As [`Blocks::gather`], each value's cell divided into `parts` x `parts` that may lie in different coarse cells: means
+    /// by area, to within a part.
+    pub(super) fn gather_parts(
+        z: &Raster<f32>,
+        sites: Sites,
+        parts: usize,
+        placement: &Placement,
+        counts: &(dyn Fn(usize) -> bool + Sync),
+        weight: &(dyn Fn(usize) -> f32 + Sync),
+    ) -> Blocks {
+        let frame = coarse_frame(sites, (z.cols, z.rows), placement);
         let empty = || Blocks {
             col0: frame.col,
             row0: frame.row,
@@ -76,11 +91,15 @@ impl Blocks {
                         if !counts(at) {
                             continue;
                         }
-                        let p = placement.at(window.col + c as i64, window.row + r as i64, 0.5, 0.5);
-                        if let Some(i) = blocks.index(p) {
-                            blocks.sum[i] += (f64::from(v) * STEPS_PER_M).round() as i64;
-                            blocks.weight[i] += (weight(at) * 256.0) as i64;
-                            blocks.count[i] += 1;
+                        let steps = (f64::from(v) * STEPS_PER_M).round() as i64;
+                        let share = (weight(at) * 256.0) as i64;
+                        for part in 0..parts * parts {
+                            let p = sites.part(placement, (c as i64, r as i64), (part % parts, part / parts), parts);
+                            if let Some(i) = blocks.index(p) {
+                                blocks.sum[i] += steps;
+                                blocks.weight[i] += share;
+                                blocks.count[i] += 1;
+                            }
                         }
                     }
                 }
@@ -107,15 +126,21 @@ impl Blocks {
     }
 
     /// Coarse value minus block mean, scaled up where only part of the block may move; zero where either is unknown.
-    fn residuals(&self, surface: &CoarseSurface) -> Vec<f32> {
+    fn residuals(&self, surface: &CoarseSurface, aim: impl Fn(f32) -> f32) -> Vec<f32> {
         (0..self.sum.len())
             .map(|i| {
                 let target = self.target(i, surface);
                 if self.count[i] == 0 || !target.is_finite() {
                     return 0.0;
                 }
-                let share = (self.weight[i] as f64 / 256.0 / f64::from(self.count[i])).max(0.2);
-                ((f64::from(target) - self.mean(i)) / share) as f32
+                let gap = f64::from(aim(target)) - self.mean(i);
+                // Below the rounding of the sums: means of equal values need no correction.
+                if gap.abs() <= 1.0 / STEPS_PER_M {
+                    return 0.0;
+                }
+                let share = self.weight[i] as f64 / 256.0 / f64::from(self.count[i]);
+                // A block that is mostly held cannot reach its mean; pulling at it would only move its neighbours.
+                if share < 0.25 { 0.0 } else { (gap / share) as f32 }
             })
             .collect()
     }
@@ -125,18 +150,40 @@ impl Blocks {
         &self,
         surface: &CoarseSurface,
         z: &mut Raster<f32>,
-        window: Window,
+        sites: Sites,
         placement: &Placement,
         weight: &(dyn Fn(usize) -> f32 + Sync),
     ) {
-        let coefficients = self.sharpen(&self.residuals(surface));
+        self.add(&self.residuals(surface, |target| target), z, sites, placement, weight);
+    }
+
+    /// The same, for means of zero wherever there is a coarse value.
+    pub(super) fn correct_to_zero(
+        &self,
+        surface: &CoarseSurface,
+        z: &mut Raster<f32>,
+        sites: Sites,
+        placement: &Placement,
+        weight: &(dyn Fn(usize) -> f32 + Sync),
+    ) {
+        self.add(&self.residuals(surface, |_| 0.0), z, sites, placement, weight);
+    }
+
+    fn add(
+        &self,
+        residuals: &[f32],
+        z: &mut Raster<f32>,
+        sites: Sites,
+        placement: &Placement,
+        weight: &(dyn Fn(usize) -> f32 + Sync),
+    ) {
+        let coefficients = self.sharpen(residuals);
         let cols = z.cols;
         z.values.par_chunks_mut(cols).enumerate().for_each(|(r, row)| {
             for (c, v) in row.iter_mut().enumerate() {
                 let w = weight(r * cols + c);
                 if w > 0.0 {
-                    let p = placement.at(window.col + c as i64, window.row + r as i64, 0.5, 0.5);
-                    *v += w * self.quadratic_at(&coefficients, p);
+                    *v += w * self.quadratic_at(&coefficients, sites.place(placement, c as i64, r as i64));
                 }
             }
         });
@@ -211,23 +258,23 @@ impl Blocks {
 }
 
 /// The rectangle of coarse cells under `window`, two cells wider on each side.
-fn coarse_frame(window: Window, placement: &Placement) -> Window {
+fn coarse_frame(sites: Sites, (cols, rows): (usize, usize), placement: &Placement) -> Window {
     let (mut u0, mut v0, mut u1, mut v1) = (f64::MAX, f64::MAX, f64::MIN, f64::MIN);
     let mut see = |c: i64, r: i64| {
-        let p = placement.at(window.col + c, window.row + r, 0.5, 0.5);
+        let p = sites.place(placement, c, r);
         u0 = u0.min(p.u);
         u1 = u1.max(p.u);
         v0 = v0.min(p.v);
         v1 = v1.max(p.v);
     };
     // A smooth one-to-one map takes its extremes on the rim.
-    for c in 0..window.cols as i64 {
+    for c in 0..cols as i64 {
         see(c, 0);
-        see(c, window.rows as i64 - 1);
+        see(c, rows as i64 - 1);
     }
-    for r in 0..window.rows as i64 {
+    for r in 0..rows as i64 {
         see(0, r);
-        see(window.cols as i64 - 1, r);
+        see(cols as i64 - 1, r);
     }
     let (c0, r0) = (u0.floor() as i64 - 2, v0.floor() as i64 - 2);
     Window {
