@@ -47,6 +47,8 @@ pub struct Product<'a> {
     pub era: Era,
     /// The seed.
     pub seed: u64,
+    /// Longer side of the map on the sheet, pixels.
+    pub map_px: usize,
 }
 
 /// Value of cells without elevation in `elevation.tif`.
@@ -450,7 +452,7 @@ pub fn write_sheet(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
         year: p.era.first().to_historian(),
         imprint: &imprint,
     };
-    let png = draw_sheet(&input, &SheetOptions::default())?.to_png()?;
+    let png = draw_sheet(&input, &SheetOptions { map_px: p.map_px, ..SheetOptions::default() })?.to_png()?;
     let path = dir.join("map.png");
     gdal_io::write_beside(&path, &png)?;
     Ok(vec![path])

@@ -46,6 +46,8 @@ pub struct BuildRequest {
     pub bbox: Option<LonLatBox>,
     /// Seed of the detail.
     pub seed: u64,
+    /// Longer side of the map on the sheet, pixels.
+    pub map_px: usize,
     /// Output folder; `None` is `out/REGION-YEAR`.
     pub out: Option<PathBuf>,
     /// Whether an existing output folder may be replaced.
@@ -173,6 +175,7 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
         pack: &plan.pack,
         era: request.era,
         seed: request.seed,
+        map_px: request.map_px,
     };
     let dir = folder.path();
     let mut outputs = clock.time(Stage::Rasters, || export::write_rasters(&product, dir))?;
@@ -242,6 +245,9 @@ impl Clock<'_> {
 
 /// Checks the request as far as that goes without reading elevation.
 fn plan(request: &BuildRequest) -> Result<Plan> {
+    if !(100..=16_000).contains(&request.map_px) {
+        return Err(Error::argument("--map-px", request.map_px, "give 100 to 16000 pixels"));
+    }
     let source = pack::open_pack(&request.region, &request.maps)?;
     let pack = pack::read_pack(&source)?;
     let (claims, notes) =
