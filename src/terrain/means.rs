@@ -138,9 +138,8 @@ impl Blocks {
                 if gap.abs() <= 1.0 / STEPS_PER_M {
                     return 0.0;
                 }
-                let share = self.weight[i] as f64 / 256.0 / f64::from(self.count[i]);
-                // A block that is mostly held cannot reach its mean; pulling at it would only move its neighbours.
-                if share < 0.25 { 0.0 } else { (gap / share) as f32 }
+                let share = (self.weight[i] as f64 / 256.0 / f64::from(self.count[i])).max(0.2);
+                (gap / share) as f32
             })
             .collect()
     }
