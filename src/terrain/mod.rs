@@ -88,7 +88,7 @@ impl CoarsePlace {
 pub struct PlacedSurface {
     /// The surface.
     pub surface: CoarseSurface,
-    /// Where fine cells lie in it; must cover the window grown by [`Terrain::halo`].
+    /// Where fine cells lie in it; must cover the window grown by [`halo_cells`].
     pub placement: Placement,
 }
 

@@ -90,7 +90,7 @@ impl StepShape {
         let known = 1.0 - 0.5f64.powi(below_top as i32 - 1);
         StepShape {
             gain: gain as f32,
-            slope_exponent: (by_scale(spacing_m, 0.5, 1.1) * known.max(0.0)) as f32,
+            slope_exponent: (by_scale(spacing_m, 0.5, 1.16) * known.max(0.0)) as f32,
             fall_share: by_scale(spacing_m, 0.29, 0.97) as f32,
             ridge: by_scale(spacing_m, 0.8, 0.15) as f32,
         }

@@ -299,7 +299,7 @@ fn detail_amplitude(z: &Raster<f32>, cell_m: f64, model: &RoughnessModel) -> Ras
         })
         .collect();
     let t = ((cell_m / 1440.0).ln() / 10f64.ln()).clamp(-0.3, 1.0);
-    let share = 0.183 + (0.33 - 0.183) * t;
+    let share = 0.183 + (0.324 - 0.183) * t;
     let patches = NoiseKey::new(0, cell_m, 2);
     let values = (0..w * h)
         .into_par_iter()
