@@ -164,6 +164,13 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
     let notes: Vec<String> =
         plan.notes.iter().chain(&regions.notes).chain(&ground.notes).chain(&river_notes).cloned().collect();
 
+    let (elevation_source, vertical_datum) = match &request.dem {
+        Some(path) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            (format!("{name}, given by the user"), format!("as in {name}"))
+        }
+        None => (crate::shipped::LAND.source.to_string(), crate::shipped::VERTICAL_DATUM.to_string()),
+    };
     let product = Product {
         grid,
         ring_elevation: &relief.elevation,
@@ -174,6 +181,8 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
         bodies: &ground.bodies,
         pack: &plan.pack,
         era: request.era,
+        elevation_source: &elevation_source,
+        vertical_datum: &vertical_datum,
         seed: request.seed,
         map_px: request.map_px,
     };

@@ -516,8 +516,8 @@ fn pins(
             continue;
         }
         // A point above the mean of its cell is a summit; one far below it contradicts the model.
-        let is_summit = !(z < f64::from(under));
-        if z < f64::from(under) {
+        let is_summit = !under.is_finite() || z >= f64::from(under);
+        if !is_summit {
             notes.push(format!(
                 "{name}: {z} m lies {:.1} m below the model there ({:.5}, {:.5})",
                 f64::from(under) - z,

@@ -174,7 +174,7 @@ fn open(
         let low = z.values[index(end)].min(pit);
         let top = pit + options.fill * (rim - pit);
         let steps = (path.len() - 1) as f32;
-        edits.push((row * z.cols + col | RAISED, top));
+        edits.push(((row * z.cols + col) | RAISED, top));
         for (k, &local) in path.iter().enumerate().take(path.len() - 1).skip(1) {
             edits.push((index(local), low + (top - low) * k as f32 / steps));
         }

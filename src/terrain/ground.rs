@@ -11,7 +11,7 @@ use super::lattice::{self, Cover, Sites};
 use super::means::{self, Blocks};
 use super::noise::NoiseKey;
 use super::roughness::{Step, StepShape};
-use super::{CoarseMode, Detail, PlacedSurface, RefineOptions, Terrain, lattice_levels};
+use super::{CoarseMode, Detail, PlacedSurface, RefineOptions, Stencil, Terrain, lattice_levels};
 use crate::grid::Window;
 use crate::raster::Raster;
 use rayon::prelude::*;
@@ -38,11 +38,18 @@ fn margin(level: u32, levels: u32) -> usize {
     nodes
 }
 
-/// The rectangles of nodes to build, index = level, for ground at the centres of the cells of `window`.
-fn covers(window: Window, levels: u32) -> Vec<Cover> {
-    let mut wanted = lattice::corners(window.grown(displacement::REACH));
+/// The finest level of corners. Drained ground goes to the centres of the cells from corners two cells apart: every node is
+/// displaced anyhow, and corners one cell apart would double the work for the same octave.
+fn last_level(levels: u32, options: &RefineOptions) -> u32 {
+    u32::from(levels > 0 && options.detail == Detail::Drained && options.stencil == Stencil::FourPoint)
+}
+
+/// The rectangles of nodes to build, finest level first, for ground at the centres of the cells of `window`.
+fn covers(window: Window, last: u32, levels: u32) -> Vec<Cover> {
+    let centres = window.grown(displacement::REACH);
+    let mut wanted = if last == 0 { lattice::corners(centres) } else { lattice::parents(centres) };
     let mut covers = Vec::new();
-    for level in 0..=levels {
+    for level in last..=levels {
         let cover = wanted.grown(margin(level, levels));
         covers.push(cover);
         wanted = lattice::parents(cover);
@@ -53,7 +60,7 @@ fn covers(window: Window, levels: u32) -> Vec<Cover> {
 /// How far outside its window, in cells, the ground looks.
 pub(super) fn reach(coarse_span_cells: usize) -> usize {
     let levels = lattice_levels(coarse_span_cells);
-    let top = covers(Window { col: 0, row: 0, cols: 1, rows: 1 }, levels)[levels as usize];
+    let top = covers(Window { col: 0, row: 0, cols: 1, rows: 1 }, 0, levels)[levels as usize];
     let west = (-top.col) as usize;
     let east = (top.col + top.cols as i64 - 1) as usize;
     west.max(east) << levels
@@ -69,39 +76,36 @@ pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &R
     let quarter = levels.checked_sub(2);
     let drained = options.detail == Detail::Drained;
     let kernels = Kernels::new();
-    let covers: Vec<Cover> = covers(window, levels)
+    let last = last_level(levels, options);
+    let covers: Vec<Cover> = covers(window, last, levels)
         .into_iter()
-        .enumerate()
-        .map(|(level, cover)| clipped(cover, clip, level as u32))
+        .zip(last..)
+        .map(|(cover, level)| clipped(cover, clip, level))
         .collect();
-    let spline = |sites: Sites, cols: usize, rows: usize| {
-        let mut out = Raster::filled(cols, rows, 0f32);
-        out.values.par_chunks_mut(cols).enumerate().for_each(|(l, row)| {
-            for (k, v) in row.iter_mut().enumerate() {
-                *v = surface.elevation(sites.place(placement, k as i64, l as i64)) as f32;
-            }
-        });
-        out
-    };
+    let cover_of = |level: u32| covers[(level - last) as usize];
     let step_noise = |step: Step, sites: Sites| StepNoise {
-        key: NoiseKey::new(options.seed, terrain.cell_m * sites.spacing as f64, u64::from(step == Step::Centres)),
+        key: NoiseKey::new(
+            options.seed,
+            terrain.cell_m * sites.spacing as f64,
+            u64::from(!matches!(step, Step::Corners(_))),
+        ),
         sites,
         shape: StepShape::of(step, levels, terrain.cell_m, options),
         surface,
         placement,
     };
-    let top = covers[levels as usize];
+    let top = cover_of(levels);
     // Displacements down to the quarter spacing, elevations below it.
     let mut z = Raster::filled(top.cols, top.rows, 0f32);
     let mut whole = false;
-    for level in (0..=levels).rev() {
-        let cover = covers[level as usize];
+    for level in (last..=levels).rev() {
+        let cover = cover_of(level);
         let sites = Sites { col0: cover.col, row0: cover.row, spacing: 1 << level, offset: 0.0 };
         if level < levels {
-            z = lattice::subdivide(&z, covers[level as usize + 1], cover, options.stencil);
+            z = lattice::subdivide(&z, cover_of(level + 1), cover, options.stencil);
         }
         let noise = step_noise(Step::Corners(level), sites);
-        let smooth = (!whole).then(|| spline(sites, cover.cols, cover.rows));
+        let smooth = (!whole).then(|| surface.elevations(sites, placement, cover.cols, cover.rows));
         if level < levels || surface.mode == CoarseMode::Mean {
             if drained {
                 let ground = smooth.as_ref().map(|s| sum(&z, s));
@@ -123,6 +127,7 @@ pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &R
                 &mut z,
                 sites,
                 placement,
+                4,
                 &everywhere,
             );
             z = sum(&z, &smooth);
@@ -135,12 +140,16 @@ pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &R
         }
     }
     let wide = clipped(window.grown(displacement::REACH), clip.grown(displacement::REACH), 0);
-    let mut z = lattice::to_centres(&z, covers[0], wide, options.stencil);
+    let mut z = if last == 0 {
+        lattice::to_centres(&z, covers[0], wide, options.stencil)
+    } else {
+        lattice::to_centres_from_pairs(&z, covers[0], wide)
+    };
     let sites = Sites::centres(wide);
     if !whole {
-        z = sum(&z, &spline(sites, wide.cols, wide.rows));
+        z = sum(&z, &surface.elevations(sites, placement, wide.cols, wide.rows));
     }
-    let noise = step_noise(Step::Centres, sites);
+    let noise = step_noise(if last == 0 { Step::HalfLevel } else { Step::Cells }, sites);
     if drained {
         z = noise.along_the_fall(&z, &z, &kernels);
     } else {

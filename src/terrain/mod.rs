@@ -89,7 +89,7 @@ impl CoarsePlace {
 pub struct PlacedSurface {
     /// The surface.
     pub surface: CoarseSurface,
-    /// Where fine cells lie in it; must cover the window grown by [`Terrain::halo`].
+    /// Where fine cells lie in it; must cover the window grown by [`halo_cells`].
     pub placement: Placement,
 }
 
@@ -167,7 +167,7 @@ fn extra_rounds(coarse_span_cells: usize) -> usize {
     if coarse_span_cells < 8 { 3 } else { 0 }
 }
 /// Rounds of opening hollows before each of them.
-const OPENINGS: [usize; MEAN_ROUNDS] = [0, 1, 2];
+const OPENINGS: [usize; MEAN_ROUNDS] = [1, 1, 2];
 /// How hollows of the fine ground are opened.
 const OPENING: BreachOptions = BreachOptions { reach: 16, most_cells: 400, fill: 0.5 };
 /// Distance from the shore over which the sea floor leaves the shore line, metres.
@@ -203,13 +203,14 @@ fn near_halo(cell_m: f64, coarse_span_cells: usize) -> usize {
 
 /// The cells of `region` that are worth computing: those around the coarse raster, and those near `window`.
 fn worthwhile(terrain: &Terrain, region: Window, window: Window) -> Window {
-    let near = near_halo(terrain.cell_m, terrain.coarse_span_cells);
+    let bare = terrain.bodies.is_empty() && terrain.rivers.is_empty() && terrain.pins.is_empty();
+    let near = if bare { 0 } else { near_halo(terrain.cell_m, terrain.coarse_span_cells) };
     let keep = window.grown(near);
     let (mut c0, mut r0) = (keep.col, keep.row);
     let (mut c1, mut r1) = (keep.col + keep.cols as i64, keep.row + keep.rows as i64);
     let step = Placement::STEP as i64;
     let (end_col, end_row) = (region.col + region.cols as i64, region.row + region.rows as i64);
-    let spare = near as i64 + 2 * step;
+    let spare = near as i64 + step + 4;
     let mut row = region.row;
     while row < end_row {
         let mut col = region.col;
@@ -258,11 +259,11 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
     assert_eq!((terrain.body.cols, terrain.body.rows), (covered.cols, covered.rows), "water mask covers the halo");
     let clip = worthwhile(terrain, covered, window);
     let region = overlap(window.grown(inner_halo(cell_m, span)), clip);
-    let body = terrain.body.crop(region.moved_into(covered));
+    let body = terrain.body.crop(counted_from(covered, region));
     let intervals = terrain
         .intervals
         .as_ref()
-        .map(|i| Intervals { class: i.class.crop(region.moved_into(covered)), classes: i.classes.clone() });
+        .map(|i| Intervals { class: i.class.crop(counted_from(covered, region)), classes: i.classes.clone() });
     let PlacedSurface { surface, placement } = &terrain.land;
     let sites = Sites::centres(region);
     let is_land = |i: usize| body.values[i] == 0;
@@ -300,7 +301,7 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
         let weight_at = |i: usize| weight.values[i];
         match surface.mode {
             CoarseMode::Mean => Blocks::gather_parts(&z, sites, terrain.block_parts, placement, &is_land, &weight_at)
-                .correct(surface, &mut z, sites, placement, &weight_at),
+                .correct(surface, &mut z, sites, placement, span, &weight_at),
             CoarseMode::Point => nodes::bind(&mut z, surface, sites, placement, &weight_at),
         }
     }
@@ -319,7 +320,7 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
         if weight.values[i] >= 1.0 && shore_free { 1.0 } else { 0.0 }
     });
     let cells_in_block = (span * terrain.block_parts).pow(2) as u32 / 2;
-    let inner = window.moved_into(region);
+    let inner = counted_from(region, window);
     let mut river = Raster::filled(window.cols, window.rows, 0u8);
     for r in 0..window.rows {
         for c in 0..window.cols {
@@ -343,11 +344,9 @@ fn overlap(a: Window, b: Window) -> Window {
     Window { col, row, cols: (end_col - col) as usize, rows: (end_row - row) as usize }
 }
 
-impl Window {
-    /// The same cells, counted from the corner of `frame`.
-    fn moved_into(self, frame: Window) -> Window {
-        Window { col: self.col - frame.col, row: self.row - frame.row, ..self }
-    }
+/// The cells of `window`, counted from the corner of `frame`.
+fn counted_from(frame: Window, window: Window) -> Window {
+    Window { col: window.col - frame.col, row: window.row - frame.row, ..window }
 }
 
 /// Where a coarse cell is one fine cell, its mean is that cell's value.
@@ -394,6 +393,7 @@ fn hold_shores(z: &mut Raster<f32>, bodies: &Raster<u16>, terrain: &Terrain, reg
     let cols = region.cols;
     let surface = &terrain.land.surface;
     let sea_levels: Vec<f32> = terrain.bodies.iter().filter(|b| b.kind == WaterKind::Sea).map(|b| b.level_m).collect();
+    let highest_floor = sea_levels.iter().copied().fold(f32::NEG_INFINITY, f32::max) + FREEBOARD_M;
     z.values.par_iter_mut().enumerate().for_each(|(i, v)| {
         let place = |p: &Placement| p.at(region.col + (i % cols) as i64, region.row + (i / cols) as i64, 0.5, 0.5);
         let body = bodies.values[i];
@@ -405,6 +405,7 @@ fn hold_shores(z: &mut Raster<f32>, bodies: &Raster<u16>, terrain: &Terrain, reg
                     // Real land below the water beside it (behind a dam, in a pit) stays where the coarse values put it.
                     if coarse < level { f32::NEG_INFINITY } else { level + FREEBOARD_M }
                 }
+                None if *v >= highest_floor => f32::NEG_INFINITY,
                 None => {
                     // Far from water: above the highest sea that the coarse ground is above.
                     let coarse = surface.value_under(place(&terrain.land.placement));

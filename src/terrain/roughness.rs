@@ -42,8 +42,10 @@ impl HurstCurve {
 pub(super) enum Step {
     /// Corners of spacing 2^k cells.
     Corners(u32),
-    /// Centres of the cells.
-    Centres,
+    /// Centres of the cells, from corners one cell apart: half a level below them.
+    HalfLevel,
+    /// Centres of the cells, from corners two cells apart: a level of spacing one.
+    Cells,
 }
 
 /// What shapes the displacements of one step.
@@ -73,21 +75,23 @@ impl StepShape {
     pub(super) fn of(step: Step, levels: u32, cell_m: f64, options: &RefineOptions) -> StepShape {
         let gain = level_gains(levels, cell_m, options)[match step {
             Step::Corners(k) => k as usize + 1,
-            Step::Centres => 0,
+            Step::Cells => 1,
+            Step::HalfLevel => 0,
         }];
         if options.detail == Detail::Plain {
             return StepShape { gain: gain as f32, slope_exponent: 0.0, fall_share: 0.0, ridge: 0.0 };
         }
         let (below_top, spacing_m) = match step {
             Step::Corners(k) => (levels - k, cell_m * f64::from(1u32 << k)),
-            Step::Centres => (levels + 1, cell_m),
+            Step::Cells => (levels, cell_m),
+            Step::HalfLevel => (levels + 1, cell_m),
         };
         // The coarse cell alone sets the amplitude of the first two levels; from there on the ground just built says more.
         let known = 1.0 - 0.5f64.powi(below_top as i32 - 1);
         StepShape {
             gain: gain as f32,
-            slope_exponent: (by_scale(spacing_m, 0.5, 1.1) * known.max(0.0)) as f32,
-            fall_share: by_scale(spacing_m, 0.33, 0.75) as f32,
+            slope_exponent: (by_scale(spacing_m, 0.5, 1.16) * known.max(0.0)) as f32,
+            fall_share: by_scale(spacing_m, 0.29, 0.97) as f32,
             ridge: by_scale(spacing_m, 0.8, 0.15) as f32,
         }
     }
@@ -108,18 +112,13 @@ fn level_gains(levels: u32, cell_m: f64, options: &RefineOptions) -> Vec<f64> {
     let sum: f64 = gains[..=levels.max(1) as usize].iter().map(|g| g * g).sum();
     gains.iter_mut().for_each(|g| *g /= sum.sqrt());
     if options.detail == Detail::Drained {
-        // Displacements here fall on every node: the finest corners and the centres share one octave, and what the block
-        // means take from the top level goes to the next.
+        // What the block means take from the top level goes to the next ones.
         let top = levels as usize + 1;
-        gains[top] *= 0.5;
+        gains[top] *= 0.35;
         if top >= 4 {
-            gains[top - 1] *= 1.28;
-            gains[top - 2] *= 1.08;
+            gains[top - 1] *= 1.2;
+            gains[top - 2] *= 1.15;
         }
-        if top >= 2 {
-            gains[1] *= 0.9;
-        }
-        gains[0] *= 0.65;
     }
     gains
 }
@@ -150,6 +149,6 @@ mod tests {
         let p = |step| StepShape::of(step, 4, 90.0, &RefineOptions::default()).slope_exponent;
         assert_eq!(p(Step::Corners(4)), 0.0);
         assert_eq!(p(Step::Corners(3)), 0.0);
-        assert!(p(Step::Corners(2)) > 0.0 && p(Step::Centres) > p(Step::Corners(2)));
+        assert!(p(Step::Corners(2)) > 0.0 && p(Step::Cells) >= p(Step::Corners(2)));
     }
 }

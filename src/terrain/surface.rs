@@ -5,8 +5,9 @@
 //! B-spline prefiltering after Unser, Aldroubi and Eden (1993); the mean over a unit cell of a cubic B-spline is the
 //! quartic B-spline sampled at the integers, (1, 76, 230, 76, 1)/384.
 
+use super::lattice::Sites;
 use super::noise::NoiseKey;
-use super::placement::Uv;
+use super::placement::{Placement, Uv, whole_below};
 use crate::raster::Raster;
 use rayon::prelude::*;
 
@@ -74,6 +75,19 @@ impl CoarseSurface {
         linear_at(&self.sigma, p)
     }
 
+    /// Elevations of the smooth surface at the sites of a raster.
+    pub(super) fn elevations(&self, sites: Sites, placement: &Placement, cols: usize, rows: usize) -> Raster<f32> {
+        let mut out = Raster::filled(cols, rows, 0f32);
+        out.values.par_chunks_mut(cols).enumerate().for_each_init(
+            || vec![Uv { u: 0.0, v: 0.0 }; cols],
+            |places, (l, row)| {
+                sites.place_row(placement, l, places);
+                row.iter_mut().zip(places.iter()).for_each(|(z, &p)| *z = self.elevation(p) as f32);
+            },
+        );
+        out
+    }
+
     /// Whether `p` lies on the raster.
     #[inline]
     pub fn contains(&self, p: Uv) -> bool {
@@ -83,11 +97,7 @@ impl CoarseSurface {
     /// The given value of the cell under `p`; NaN where void or outside.
     #[inline]
     pub fn value_under(&self, p: Uv) -> f32 {
-        let (c, r) = (p.u.floor(), p.v.floor());
-        if c < 0.0 || r < 0.0 || c >= self.values.cols as f64 || r >= self.values.rows as f64 {
-            return f32::NAN;
-        }
-        self.values.at(c as usize, r as usize)
+        if self.contains(p) { self.values.at(p.u as usize, p.v as usize) } else { f32::NAN }
     }
 }
 
@@ -167,10 +177,10 @@ fn cubic_weights(t: f64) -> [f64; 4] {
 fn cubic_at(coefficients: &Raster<f32>, p: Uv) -> f64 {
     // Knots are the cells' centres.
     let (x, y) = (p.u - 0.5, p.v - 0.5);
-    let (i, j) = (x.floor(), y.floor());
-    let (wx, wy) = (cubic_weights(x - i), cubic_weights(y - j));
+    let (i, j) = (whole_below(x), whole_below(y));
+    let (wx, wy) = (cubic_weights(x - i as f64), cubic_weights(y - j as f64));
     let (w, h) = (coefficients.cols as i64, coefficients.rows as i64);
-    let (i, j) = (i as i64 - 1, j as i64 - 1);
+    let (i, j) = (i - 1, j - 1);
     let mut sum = 0.0;
     if i >= 0 && j >= 0 && i + 4 <= w && j + 4 <= h {
         for (k, wy) in wy.iter().enumerate() {
@@ -289,7 +299,7 @@ fn detail_amplitude(z: &Raster<f32>, cell_m: f64, model: &RoughnessModel) -> Ras
         })
         .collect();
     let t = ((cell_m / 1440.0).ln() / 10f64.ln()).clamp(-0.3, 1.0);
-    let share = 0.178 + (0.38 - 0.178) * t;
+    let share = 0.183 + (0.324 - 0.183) * t;
     let patches = NoiseKey::new(0, cell_m, 2);
     let values = (0..w * h)
         .into_par_iter()
@@ -317,7 +327,7 @@ fn detail_amplitude(z: &Raster<f32>, cell_m: f64, model: &RoughnessModel) -> Ras
             // And at large ones smooth and rough country lie side by side in ways that coarse values do not tell.
             let n: f32 = (-1..=1).flat_map(|y| (-1..=1).map(move |x| patches.normal(c + x, r + y))).sum();
             let n = f64::from(n) / 3.0;
-            let sigma = share * relief * (0.65 * large * n - 0.42 * large * large).exp();
+            let sigma = share * relief * (0.6 * large * n - 0.36 * large * large).exp();
             // Detail on land just above sea level must not dip below it.
             let height = f64::from(z.values[k]);
             let sigma = if height > 0.0 { sigma.min(0.5 * height) } else { sigma };
