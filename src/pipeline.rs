@@ -470,7 +470,7 @@ fn constrain(plan: &Plan, ground: &Ground, window: Window) -> Result<(Terrain, V
     let body = gdal_io::rasterize(&areas, &region_grid)?;
     let bodies = ground.bodies.iter().map(|b| BodyLevel { kind: b.kind, level_m: b.level_m as f32 }).collect();
 
-    let (courses, rivers) = rivers_on_lattice(ground, &land, &surface, &grid.crs, cell_m, &mut notes)?;
+    let (courses, rivers) = rivers_on_lattice(ground, &land, &surface, grid, &mut notes)?;
     let pins = pins(plan, &to_work, &mut notes);
     let terrain = Terrain {
         cell_m,
@@ -576,13 +576,14 @@ fn rivers_on_lattice(
     ground: &Ground,
     land: &CoarseRaster,
     surface: &CoarseSurface,
-    crs: &Crs,
-    cell_m: f64,
+    grid: &Grid,
     notes: &mut Vec<String>,
 ) -> Result<(Vec<RiverCourse>, Vec<River>)> {
     let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
     let to_land = Transformer::new(&wgs84, &land.grid.crs)?;
-    let to_work = Transformer::new(&land.grid.crs, crs)?;
+    let to_work = Transformer::new(&land.grid.crs, &grid.crs)?;
+    let to_wgs84 = Transformer::new(&grid.crs, &wgs84)?;
+    let cell_m = grid.transform.cell_width;
     let drawn: Vec<RiverOnCoarse> = ground
         .rivers
         .iter()
@@ -604,12 +605,15 @@ fn rivers_on_lattice(
             continue;
         }
         if worst_cut_m > RIVER_CUT_WORTH_A_NOTE_M {
-            let at = land.xy(worst_cut_at);
-            notes.push(format!(
-                "river {}: its bed differs by {worst_cut_m:.0} m from the coarse elevation near {:.2}, {:.2}; line and elevation \
-                 disagree there",
-                river.name, at.x, at.y
-            ));
+            let at =
+                to_work.point(land.xy(worst_cut_at)).filter(|p| grid.window().contains(grid.transform.cell_at(*p)));
+            if let Some(place) = at.and_then(|p| to_wgs84.point(p)) {
+                notes.push(format!(
+                    "river {}: its bed differs by {worst_cut_m:.0} m from the coarse elevation near {:.2} E, {:.2} N; line and \
+                     elevation disagree there",
+                    river.name, place.x, place.y
+                ));
+            }
         }
         let points = xs
             .iter()
