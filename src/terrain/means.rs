@@ -40,8 +40,9 @@ pub struct MeanAgreement {
 }
 
 impl Blocks {
-    fn index(&self, p: Uv) -> Option<usize> {
-        let (c, r) = (whole_below(p.u) - self.col0, whole_below(p.v) - self.row0);
+    /// Index of the coarse cell in column i and row j.
+    fn index(&self, i: i64, j: i64) -> Option<usize> {
+        let (c, r) = (i - self.col0, j - self.row0);
         (c >= 0 && r >= 0 && c < self.cols as i64 && r < self.rows as i64).then(|| r as usize * self.cols + c as usize)
     }
 
@@ -74,16 +75,25 @@ impl Blocks {
                 for (k, row) in values.chunks(z.cols).enumerate() {
                     let r = b * band + k;
                     sites.place_row(placement, r, &mut places);
-                    for (c, &v) in row.iter().enumerate() {
-                        let at = r * z.cols + c;
-                        if !counts(at) {
-                            continue;
+                    let mut c = 0;
+                    while c < row.len() {
+                        let (i, j) = (whole_below(places[c].u), whole_below(places[c].v));
+                        let end = c + run_in_block(&places[c..], i, j);
+                        let (mut sum, mut share, mut n) = (0, 0, 0);
+                        for (k, &v) in row[c..end].iter().enumerate() {
+                            let at = r * z.cols + c + k;
+                            if counts(at) {
+                                sum += whole_below(f64::from(v) * STEPS_PER_M + 0.5);
+                                share += i64::from((weight(at) * 256.0) as i32);
+                                n += 1;
+                            }
                         }
-                        if let Some(i) = blocks.index(places[c]) {
-                            blocks.sum[i] += whole_below(f64::from(v) * STEPS_PER_M + 0.5);
-                            blocks.weight[i] += (weight(at) * 256.0) as i64;
-                            blocks.count[i] += 1;
+                        if let Some(block) = blocks.index(i, j) {
+                            blocks.sum[block] += sum;
+                            blocks.weight[block] += share;
+                            blocks.count[block] += n;
                         }
+                        c = end;
                     }
                 }
                 blocks
@@ -174,15 +184,14 @@ impl Blocks {
                     // Cells of one block share nine coefficients.
                     let (i, j) = (whole_below(places[c].u), whole_below(places[c].v));
                     let (u0, v0) = (i as f64, j as f64);
-                    let inside = |p: &Uv| p.u >= u0 && p.u < u0 + 1.0 && p.v >= v0 && p.v < v0 + 1.0;
-                    let end = c + places[c..].iter().take_while(|p| inside(p)).count();
+                    let end = c + run_in_block(&places[c..], i, j);
                     if let Some(q) = self.around(&coefficients, i, j) {
                         for (k, (v, p)) in row[c..end].iter_mut().zip(&places[c..end]).enumerate() {
                             let (x, y) = ((p.u - u0) as f32, (p.v - v0) as f32);
                             *v += weight(r * cols + c + k) * quadratic(&q, x, y);
                         }
                     }
-                    c = end.max(c + 1);
+                    c = end;
                 }
             },
         );
@@ -250,6 +259,14 @@ impl Blocks {
         }
         MeanAgreement { rms_m: if n > 0 { (sum2 / n as f64).sqrt() } else { 0.0 }, worst_m: worst, blocks: n }
     }
+}
+
+/// How many of the first places lie in the coarse cell (i, j), at least one.
+#[inline]
+fn run_in_block(places: &[Uv], i: i64, j: i64) -> usize {
+    let (u0, v0) = (i as f64, j as f64);
+    let inside = |p: &Uv| p.u >= u0 && p.u < u0 + 1.0 && p.v >= v0 && p.v < v0 + 1.0;
+    places.iter().take_while(|p| inside(p)).count().max(1)
 }
 
 /// The quadratic B-spline of nine coefficients at (x, y) inside the middle block, both 0 to 1.
