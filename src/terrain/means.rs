@@ -40,8 +40,9 @@ pub struct MeanAgreement {
 }
 
 impl Blocks {
-    fn index(&self, p: Uv) -> Option<usize> {
-        let (c, r) = (whole_below(p.u) - self.col0, whole_below(p.v) - self.row0);
+    /// Index of the coarse cell in column i and row j.
+    fn index(&self, i: i64, j: i64) -> Option<usize> {
+        let (c, r) = (i - self.col0, j - self.row0);
         (c >= 0 && r >= 0 && c < self.cols as i64 && r < self.rows as i64).then(|| r as usize * self.cols + c as usize)
     }
 
@@ -87,26 +88,30 @@ impl Blocks {
                 let mut places = vec![Uv { u: 0.0, v: 0.0 }; z.cols];
                 for (k, row) in values.chunks(z.cols).enumerate() {
                     let r = b * band + k;
+                    if parts > 1 {
+                        blocks.add_parts(row, r, z.cols, sites, parts, placement, counts, weight);
+                        continue;
+                    }
                     sites.place_row(placement, r, &mut places);
-                    for (c, &v) in row.iter().enumerate() {
-                        let at = r * z.cols + c;
-                        if !counts(at) {
-                            continue;
-                        }
-                        let steps = whole_below(f64::from(v) * STEPS_PER_M + 0.5);
-                        let share = (weight(at) * 256.0) as i64;
-                        for part in 0..parts * parts {
-                            let p = if parts == 1 {
-                                places[c]
-                            } else {
-                                sites.part(placement, (c as i64, r as i64), (part % parts, part / parts), parts)
-                            };
-                            if let Some(i) = blocks.index(p) {
-                                blocks.sum[i] += steps;
-                                blocks.weight[i] += share;
-                                blocks.count[i] += 1;
+                    let mut c = 0;
+                    while c < row.len() {
+                        let (i, j) = (whole_below(places[c].u), whole_below(places[c].v));
+                        let end = c + run_in_block(&places[c..], i, j);
+                        let (mut sum, mut share, mut n) = (0, 0, 0);
+                        for (k, &v) in row[c..end].iter().enumerate() {
+                            let at = r * z.cols + c + k;
+                            if counts(at) {
+                                sum += whole_below(f64::from(v) * STEPS_PER_M + 0.5);
+                                share += i64::from((weight(at) * 256.0) as i32);
+                                n += 1;
                             }
                         }
+                        if let Some(block) = blocks.index(i, j) {
+                            blocks.sum[block] += sum;
+                            blocks.weight[block] += share;
+                            blocks.count[block] += n;
+                        }
+                        c = end;
                     }
                 }
                 blocks
@@ -119,6 +124,37 @@ impl Blocks {
                 }
                 a
             })
+    }
+
+    /// Adds row `r` of a raster `cols` wide, each value's cell in parts.
+    #[allow(clippy::too_many_arguments)]
+    fn add_parts(
+        &mut self,
+        row: &[f32],
+        r: usize,
+        cols: usize,
+        sites: Sites,
+        parts: usize,
+        placement: &Placement,
+        counts: &(impl Fn(usize) -> bool + Sync),
+        weight: &(impl Fn(usize) -> f32 + Sync),
+    ) {
+        for (c, &v) in row.iter().enumerate() {
+            let at = r * cols + c;
+            if !counts(at) {
+                continue;
+            }
+            let steps = whole_below(f64::from(v) * STEPS_PER_M + 0.5);
+            let share = i64::from((weight(at) * 256.0) as i32);
+            for part in 0..parts * parts {
+                let p = sites.part(placement, (c as i64, r as i64), (part % parts, part / parts), parts);
+                if let Some(i) = self.index(whole_below(p.u), whole_below(p.v)) {
+                    self.sum[i] += steps;
+                    self.weight[i] += share;
+                    self.count[i] += 1;
+                }
+            }
+        }
     }
 
     /// Mean of block `i`, metres.
@@ -197,15 +233,14 @@ impl Blocks {
                     // Cells of one block share nine coefficients.
                     let (i, j) = (whole_below(places[c].u), whole_below(places[c].v));
                     let (u0, v0) = (i as f64, j as f64);
-                    let inside = |p: &Uv| p.u >= u0 && p.u < u0 + 1.0 && p.v >= v0 && p.v < v0 + 1.0;
-                    let end = c + places[c..].iter().take_while(|p| inside(p)).count();
+                    let end = c + run_in_block(&places[c..], i, j);
                     if let Some(q) = self.around(&coefficients, i, j) {
                         for (k, (v, p)) in row[c..end].iter_mut().zip(&places[c..end]).enumerate() {
                             let (x, y) = ((p.u - u0) as f32, (p.v - v0) as f32);
                             *v += weight(r * cols + c + k) * quadratic(&q, x, y);
                         }
                     }
-                    c = end.max(c + 1);
+                    c = end;
                 }
             },
         );
@@ -273,6 +308,14 @@ impl Blocks {
         }
         MeanAgreement { rms_m: if n > 0 { (sum2 / n as f64).sqrt() } else { 0.0 }, worst_m: worst, blocks: n }
     }
+}
+
+/// How many of the first places lie in the coarse cell (i, j), at least one.
+#[inline]
+fn run_in_block(places: &[Uv], i: i64, j: i64) -> usize {
+    let (u0, v0) = (i as f64, j as f64);
+    let inside = |p: &Uv| p.u >= u0 && p.u < u0 + 1.0 && p.v >= v0 && p.v < v0 + 1.0;
+    places.iter().take_while(|p| inside(p)).count().max(1)
 }
 
 /// The quadratic B-spline of nine coefficients at (x, y) inside the middle block, both 0 to 1.

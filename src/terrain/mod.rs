@@ -167,7 +167,7 @@ fn extra_rounds(coarse_span_cells: usize) -> usize {
     if coarse_span_cells < 8 { 3 } else { 0 }
 }
 /// Rounds of opening hollows before each of them.
-const OPENINGS: [usize; MEAN_ROUNDS] = [1, 1, 2];
+const OPENINGS: [usize; MEAN_ROUNDS] = [1, 2, 0];
 /// How hollows of the fine ground are opened.
 const OPENING: BreachOptions = BreachOptions { reach: 16, most_cells: 400, fill: 0.5 };
 /// Distance from the shore over which the sea floor leaves the shore line, metres.

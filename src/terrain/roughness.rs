@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_coarse_cell_sets_the_first_levels_and_the_ground_the_finer_ones() {
-        let p = |step| StepShape::of(step, 4, 90.0, &RefineOptions::default()).slope_exponent;
+        let p = |step| StepShape::of(step, 4, 900.0, &RefineOptions::default()).slope_exponent;
         assert_eq!(p(Step::Corners(4)), 0.0);
         assert_eq!(p(Step::Corners(3)), 0.0);
         assert!(p(Step::Corners(2)) > 0.0 && p(Step::Cells) >= p(Step::Corners(2)));
