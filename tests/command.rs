@@ -38,8 +38,6 @@ impl Shop {
             "caucasus",
             "--era",
             "1200",
-            "--map-px",
-            "600",
             "--bbox",
             BOX,
             "--resolution",
