@@ -8,8 +8,7 @@ OUT := out/caucasus-1200
 .PHONY: demo test install bench deps clean
 
 demo: deps
-	cargo build --release
-	./target/release/histmap build --era 1200 --region caucasus --out $(OUT) --overwrite
+	cargo run --release -- build --era 1200 --region caucasus --out $(OUT) --overwrite
 
 test: deps
 	cargo fmt --check

@@ -45,8 +45,14 @@ pub struct Product<'a> {
     pub pack: &'a RegionPack,
     /// The era.
     pub era: Era,
+    /// What the elevation is from, in one line.
+    pub elevation_source: &'a str,
+    /// Its vertical datum.
+    pub vertical_datum: &'a str,
     /// The seed.
     pub seed: u64,
+    /// Longer side of the map on the sheet, pixels.
+    pub map_px: usize,
 }
 
 /// Value of cells without elevation in `elevation.tif`.
@@ -70,11 +76,11 @@ impl Product<'_> {
 /// Writes `elevation.tif`, `hillshade.tif`, `regions.tif` and `water.tif` into `dir`; returns their names, sidecars included.
 ///
 /// # Errors
-/// [`Error::Write`].
+/// [`crate::Error::Write`].
 pub fn write_rasters(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     let mut metadata = p.metadata("elevation");
-    metadata.push(("VERTICAL_DATUM".into(), shipped::VERTICAL_DATUM.into()));
+    metadata.push(("VERTICAL_DATUM".into(), p.vertical_datum.into()));
     let options = CogOptions {
         nodata: Some(ELEVATION_NODATA),
         band_names: vec!["elevation".into()],
@@ -203,7 +209,7 @@ fn local_name(place: &Place, year: i32) -> Option<&str> {
 /// Writes `regions.gpkg` into `dir`: polities, borders, places, rivers, water, peaks and contours, with styles.
 ///
 /// # Errors
-/// [`Error::Write`].
+/// [`crate::Error::Write`].
 pub fn write_vectors(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
     let year = p.era.first().to_historian();
     let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
@@ -422,7 +428,7 @@ fn contour_features(p: &Product) -> Vec<Feature> {
 /// Draws `map.png` into `dir`.
 ///
 /// # Errors
-/// [`Error::Write`], or those of drawing.
+/// [`crate::Error::Write`], or those of drawing.
 pub fn write_sheet(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
     let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
     let forward = Transformer::new(&wgs84, &p.grid.crs)?;
@@ -450,7 +456,7 @@ pub fn write_sheet(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
         year: p.era.first().to_historian(),
         imprint: &imprint,
     };
-    let png = draw_sheet(&input, &SheetOptions::default())?.to_png()?;
+    let png = draw_sheet(&input, &SheetOptions { map_px: p.map_px, ..SheetOptions::default() })?.to_png()?;
     let path = dir.join("map.png");
     gdal_io::write_beside(&path, &png)?;
     Ok(vec![path])
@@ -474,7 +480,7 @@ fn imprint(p: &Product) -> Vec<String> {
         format!("After {}", cited.join(" ")),
         format!(
             "Relief: {}; {}. Coast, lakes and rivers: {}. {}, {} m cells, seed {}. Made with histmap {}.",
-            shipped::LAND.source,
+            p.elevation_source,
             shipped::SEA_FLOOR.source,
             shipped::OCEAN.source,
             p.grid.crs.name,
@@ -488,7 +494,7 @@ fn imprint(p: &Product) -> Vec<String> {
 /// The manifest of what was written, its inputs, sources, notes and run still to be filled in.
 ///
 /// # Errors
-/// [`Error::Read`] when an output cannot be hashed.
+/// [`crate::Error::Read`] when an output cannot be hashed.
 pub fn manifest(
     p: &Product,
     relief: &Relief,
@@ -517,7 +523,7 @@ pub fn manifest(
         geotransform: p.grid.transform.to_gdal(),
         size: [p.grid.cols, p.grid.rows],
         pixel_is: "area".into(),
-        vertical_datum: shipped::VERTICAL_DATUM.into(),
+        vertical_datum: p.vertical_datum.into(),
         block_means: BlockMeansRecord {
             free_rms_m: thousandth(relief.free_means.rms_m),
             free_worst_m: thousandth(relief.free_means.worst_m),

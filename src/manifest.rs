@@ -193,6 +193,11 @@ impl Manifest {
     }
 }
 
+/// Files that GIS programs leave beside what they read: statistics, and a database's journals.
+fn is_readers_own(name: &str) -> bool {
+    [".aux.xml", "-wal", "-shm", "-journal", ".qmd"].iter().any(|end| name.ends_with(end))
+}
+
 /// Compares every output file in `folder` with its manifest; returns how many agree.
 ///
 /// # Errors
@@ -220,6 +225,7 @@ pub fn verify(folder: &Path) -> Result<usize> {
     let mut extra: Vec<String> = entries
         .filter_map(|e| e.ok())
         .map(|e| e.file_name().to_string_lossy().into_owned())
+        .filter(|n| !is_readers_own(n))
         .filter(|n| n != FILE_NAME && !manifest.outputs.iter().any(|o| &o.path == n))
         .collect();
     extra.sort();

@@ -46,6 +46,8 @@ pub struct BuildRequest {
     pub bbox: Option<LonLatBox>,
     /// Seed of the detail.
     pub seed: u64,
+    /// Longer side of the map on the sheet, pixels.
+    pub map_px: usize,
     /// Output folder; `None` is `out/REGION-YEAR`.
     pub out: Option<PathBuf>,
     /// Whether an existing output folder may be replaced.
@@ -160,6 +162,13 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
     let notes: Vec<String> =
         plan.notes.iter().chain(&regions.notes).chain(&ground.notes).chain(&river_notes).cloned().collect();
 
+    let (elevation_source, vertical_datum) = match &request.dem {
+        Some(path) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            (format!("{name}, given by the user"), format!("as in {name}"))
+        }
+        None => (crate::shipped::LAND.source.to_string(), crate::shipped::VERTICAL_DATUM.to_string()),
+    };
     let product = Product {
         grid,
         ring_elevation: &relief.elevation,
@@ -170,7 +179,10 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
         bodies: &ground.bodies,
         pack: &plan.pack,
         era: request.era,
+        elevation_source: &elevation_source,
+        vertical_datum: &vertical_datum,
         seed: request.seed,
+        map_px: request.map_px,
     };
     let dir = folder.path();
     let mut outputs = clock.time(Stage::Rasters, || export::write_rasters(&product, dir))?;
@@ -240,6 +252,9 @@ impl Clock<'_> {
 
 /// Checks the request as far as that goes without reading elevation.
 fn plan(request: &BuildRequest) -> Result<Plan> {
+    if !(100..=16_000).contains(&request.map_px) {
+        return Err(Error::argument("--map-px", request.map_px, "give 100 to 16000 pixels"));
+    }
     let source = pack::open_pack(&request.region, &request.maps)?;
     let pack = pack::read_pack(&source)?;
     let ClaimsForBuild { claims, files: border_files, notes } =
@@ -453,11 +468,12 @@ fn constrain(plan: &Plan, ground: &Ground, window: Window) -> Result<(Terrain, V
     let body = gdal_io::rasterize(&areas, &region_grid)?;
     let bodies = ground.bodies.iter().map(|b| BodyLevel { kind: b.kind, level_m: b.level_m as f32 }).collect();
 
-    let (courses, rivers) = rivers_on_lattice(ground, &land, &surface, &grid.crs, cell_m, &mut notes)?;
+    let (courses, rivers) = rivers_on_lattice(ground, &land, &surface, grid, &mut notes)?;
     let pins = pins(plan, &to_work, &mut notes);
     let terrain = Terrain {
         cell_m,
         coarse_span_cells: place.span_cells,
+        block_parts: terrain::parts_for(place.span_cells as f64),
         land: PlacedSurface { surface, placement },
         sea_floor,
         body,
@@ -558,13 +574,14 @@ fn rivers_on_lattice(
     ground: &Ground,
     land: &CoarseRaster,
     surface: &CoarseSurface,
-    crs: &Crs,
-    cell_m: f64,
+    grid: &Grid,
     notes: &mut Vec<String>,
 ) -> Result<(Vec<RiverCourse>, Vec<River>)> {
     let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
     let to_land = Transformer::new(&wgs84, &land.grid.crs)?;
-    let to_work = Transformer::new(&land.grid.crs, crs)?;
+    let to_work = Transformer::new(&land.grid.crs, &grid.crs)?;
+    let to_wgs84 = Transformer::new(&grid.crs, &wgs84)?;
+    let cell_m = grid.transform.cell_width;
     let drawn: Vec<RiverOnCoarse> = ground
         .rivers
         .iter()
@@ -586,12 +603,15 @@ fn rivers_on_lattice(
             continue;
         }
         if worst_cut_m > RIVER_CUT_WORTH_A_NOTE_M {
-            let at = land.xy(worst_cut_at);
-            notes.push(format!(
-                "river {}: its bed differs by {worst_cut_m:.0} m from the coarse elevation near {:.2}, {:.2}; line and elevation \
-                 disagree there",
-                river.name, at.x, at.y
-            ));
+            let at =
+                to_work.point(land.xy(worst_cut_at)).filter(|p| grid.window().contains(grid.transform.cell_at(*p)));
+            if let Some(place) = at.and_then(|p| to_wgs84.point(p)) {
+                notes.push(format!(
+                    "river {}: its bed differs by {worst_cut_m:.0} m from the coarse elevation near {:.2} E, {:.2} N; line and \
+                     elevation disagree there",
+                    river.name, place.x, place.y
+                ));
+            }
         }
         let points = xs
             .iter()

@@ -119,6 +119,8 @@ struct Frame {
     /// Ground size of a coarse cell, metres.
     coarse_m: f64,
     span_cells: usize,
+    /// Parts of a fine cell where means are taken: 1 for whole factors.
+    block_parts: usize,
 }
 
 fn refine_in_pool(request: &RefineRequest) -> Result<RefineSummary> {
@@ -177,6 +179,7 @@ fn refine_in_pool(request: &RefineRequest) -> Result<RefineSummary> {
     let terrain = Terrain {
         cell_m: frame.cell_m,
         coarse_span_cells: frame.span_cells,
+        block_parts: frame.block_parts,
         land: PlacedSurface { surface, placement },
         sea_floor: None,
         body,
@@ -307,6 +310,7 @@ fn frame_of(coarse: &RasterFile, request: &RefineRequest) -> Result<Frame> {
         cell_m,
         coarse_m,
         span_cells: (per_cell - 1e-6).ceil().max(1.0) as usize,
+        block_parts: if (per_cell - per_cell.round()).abs() < 1e-9 { 1 } else { terrain::parts_for(per_cell) },
     })
 }
 
@@ -512,8 +516,8 @@ fn pins(
             continue;
         }
         // A point above the mean of its cell is a summit; one far below it contradicts the model.
-        let is_summit = !(z < f64::from(under));
-        if z < f64::from(under) {
+        let is_summit = !under.is_finite() || z >= f64::from(under);
+        if !is_summit {
             notes.push(format!(
                 "{name}: {z} m lies {:.1} m below the model there ({:.5}, {:.5})",
                 f64::from(under) - z,

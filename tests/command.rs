@@ -32,8 +32,21 @@ impl Shop {
 
     /// A build of the small box into `out`, with further arguments.
     fn build(&self, out: &str, more: &[&str]) -> Output {
-        let mut args =
-            vec!["build", "--region", "caucasus", "--era", "1200", "--bbox", BOX, "--resolution", "500", "--out", out];
+        let mut args = vec![
+            "build",
+            "--region",
+            "caucasus",
+            "--era",
+            "1200",
+            "--bbox",
+            BOX,
+            "--resolution",
+            "500",
+            "--map-px",
+            "600",
+            "--out",
+            out,
+        ];
         args.extend(more);
         self.run(&args)
     }
@@ -146,7 +159,21 @@ fn a_build_writes_every_file_and_verify_agrees() {
 fn rasters_are_cogs_with_crs_nodata_and_overviews() {
     let shop = Shop::new();
     // 150 m, so that overviews are needed.
-    let args = ["build", "--region", "caucasus", "--era", "1200", "--bbox", BOX, "--resolution", "150", "--out", "map"];
+    let args = [
+        "build",
+        "--region",
+        "caucasus",
+        "--era",
+        "1200",
+        "--map-px",
+        "600",
+        "--bbox",
+        BOX,
+        "--resolution",
+        "150",
+        "--out",
+        "map",
+    ];
     assert_succeeds(&shop.run(&args));
     for name in ["elevation.tif", "hillshade.tif", "regions.tif", "water.tif"] {
         let path = shop.path("map").join(name);
@@ -208,6 +235,8 @@ fn a_box_equals_the_crop_of_a_larger_one_cell_for_cell() {
             "caucasus",
             "--era",
             "1200",
+            "--map-px",
+            "600",
             "--resolution",
             "500",
             "--bbox",
@@ -250,6 +279,8 @@ fn summits_stand_at_their_surveyed_height_in_their_own_cell() {
             "caucasus",
             "--era",
             "1200",
+            "--map-px",
+            "600",
             "--bbox",
             bounds,
             "--out",
@@ -277,6 +308,8 @@ fn water_lies_at_or_below_its_level_and_land_above_it() {
         "caucasus",
         "--era",
         "1200",
+        "--map-px",
+        "600",
         "--bbox",
         "48.6,39.6,50.4,41.0",
         "--resolution",
@@ -341,6 +374,7 @@ fn wrong_arguments_are_told_in_one_sentence() {
     assert_fails(&build(&["--crs", "EPSG:4326"]), 2, &["geographic", "metres"]);
     assert_fails(&build(&["--crs", "EPSG:99999999"]), 2, &["--crs"]);
     assert_fails(&build(&["--threads", "0"]), 2, &["--threads"]);
+    assert_fails(&build(&["--map-px", "7"]), 2, &["--map-px"]);
     assert_fails(&build(&["--nonsense"]), 2, &["--nonsense"]);
     assert!(shop.listing().is_empty(), "{:?}", shop.listing());
 }
@@ -378,6 +412,8 @@ fn bad_elevation_files_are_refused() {
         "caucasus",
         "--era",
         "1200",
+        "--map-px",
+        "600",
         "--bbox",
         "44.2,41.6,44.5,41.8",
         "--resolution",

@@ -29,6 +29,9 @@ pub(super) struct Args {
     /// Seed of the relief's detail
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Longer side of the map on the sheet map.png, pixels
+    #[arg(long, value_name = "PX", default_value_t = 3200)]
+    map_px: usize,
     /// Output folder [default: out/REGION-YEAR]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -69,6 +72,7 @@ pub(super) fn run(args: Args, command_line: &str) -> Result<()> {
         crs: args.crs,
         bbox: args.bbox.as_deref().map(parse_bbox).transpose()?,
         seed: args.seed,
+        map_px: args.map_px,
         out: args.out,
         overwrite: args.overwrite,
         threads: args.threads,

@@ -3,7 +3,8 @@
 //! Sums are taken in fixed point, so their order cannot matter; the correction is a quadratic B-spline of the residuals
 //! with compact support, so a window sees the same as the whole.
 
-use super::placement::{Placement, Uv};
+use super::lattice::Sites;
+use super::placement::{Placement, Uv, whole_below};
 use super::surface::CoarseSurface;
 use crate::grid::Window;
 use crate::raster::Raster;
@@ -11,8 +12,8 @@ use rayon::prelude::*;
 
 /// Fixed-point steps in a metre.
 const STEPS_PER_M: f64 = 65_536.0;
-/// Taps each side of the centre of the inverse of (1, 4, 1)/6; the first one left out weighs 0.0024.
-const TAPS: i64 = 4;
+/// Taps each side of the centre of the inverse filter; the first one left out weighs at most 0.005: the next round takes it.
+const TAPS: i64 = 3;
 /// How many coarse cells away one correction depends on the ground.
 pub(super) const REACH_COARSE: usize = TAPS as usize + 3;
 
@@ -39,20 +40,35 @@ pub struct MeanAgreement {
 }
 
 impl Blocks {
-    fn index(&self, p: Uv) -> Option<usize> {
-        let (c, r) = (p.u.floor() as i64 - self.col0, p.v.floor() as i64 - self.row0);
+    /// Index of the coarse cell in column i and row j.
+    fn index(&self, i: i64, j: i64) -> Option<usize> {
+        let (c, r) = (i - self.col0, j - self.row0);
         (c >= 0 && r >= 0 && c < self.cols as i64 && r < self.rows as i64).then(|| r as usize * self.cols + c as usize)
     }
 
-    /// Gathers `z` over `window`; cells where `counts` is false are left out, `weight` is 0 to 1.
+    /// Gathers `z` by the coarse cell that each value's place lies in; values where `counts` is false are left out, `weight`
+    /// is 0 to 1.
     pub(super) fn gather(
         z: &Raster<f32>,
-        window: Window,
+        sites: Sites,
         placement: &Placement,
-        counts: &(dyn Fn(usize) -> bool + Sync),
-        weight: &(dyn Fn(usize) -> f32 + Sync),
+        counts: &(impl Fn(usize) -> bool + Sync),
+        weight: &(impl Fn(usize) -> f32 + Sync),
     ) -> Blocks {
-        let frame = coarse_frame(window, placement);
+        Self::gather_parts(z, sites, 1, placement, counts, weight)
+    }
+
+    /// As [`Blocks::gather`], each value's cell divided into `parts` x `parts` that may lie in different coarse cells: means
+    /// by area, to within a part.
+    pub(super) fn gather_parts(
+        z: &Raster<f32>,
+        sites: Sites,
+        parts: usize,
+        placement: &Placement,
+        counts: &(impl Fn(usize) -> bool + Sync),
+        weight: &(impl Fn(usize) -> f32 + Sync),
+    ) -> Blocks {
+        let frame = coarse_frame(sites, (z.cols, z.rows), placement);
         let empty = || Blocks {
             col0: frame.col,
             row0: frame.row,
@@ -69,19 +85,33 @@ impl Blocks {
             .enumerate()
             .map(|(b, values)| {
                 let mut blocks = empty();
+                let mut places = vec![Uv { u: 0.0, v: 0.0 }; z.cols];
                 for (k, row) in values.chunks(z.cols).enumerate() {
                     let r = b * band + k;
-                    for (c, &v) in row.iter().enumerate() {
-                        let at = r * z.cols + c;
-                        if !counts(at) {
-                            continue;
+                    if parts > 1 {
+                        blocks.add_parts(row, r, z.cols, sites, parts, placement, counts, weight);
+                        continue;
+                    }
+                    sites.place_row(placement, r, &mut places);
+                    let mut c = 0;
+                    while c < row.len() {
+                        let (i, j) = (whole_below(places[c].u), whole_below(places[c].v));
+                        let end = c + run_in_block(&places[c..], i, j);
+                        let (mut sum, mut share, mut n) = (0, 0, 0);
+                        for (k, &v) in row[c..end].iter().enumerate() {
+                            let at = r * z.cols + c + k;
+                            if counts(at) {
+                                sum += whole_below(f64::from(v) * STEPS_PER_M + 0.5);
+                                share += i64::from((weight(at) * 256.0) as i32);
+                                n += 1;
+                            }
                         }
-                        let p = placement.at(window.col + c as i64, window.row + r as i64, 0.5, 0.5);
-                        if let Some(i) = blocks.index(p) {
-                            blocks.sum[i] += (f64::from(v) * STEPS_PER_M).round() as i64;
-                            blocks.weight[i] += (weight(at) * 256.0) as i64;
-                            blocks.count[i] += 1;
+                        if let Some(block) = blocks.index(i, j) {
+                            blocks.sum[block] += sum;
+                            blocks.weight[block] += share;
+                            blocks.count[block] += n;
                         }
+                        c = end;
                     }
                 }
                 blocks
@@ -96,6 +126,37 @@ impl Blocks {
             })
     }
 
+    /// Adds row `r` of a raster `cols` wide, each value's cell in parts.
+    #[allow(clippy::too_many_arguments)]
+    fn add_parts(
+        &mut self,
+        row: &[f32],
+        r: usize,
+        cols: usize,
+        sites: Sites,
+        parts: usize,
+        placement: &Placement,
+        counts: &(impl Fn(usize) -> bool + Sync),
+        weight: &(impl Fn(usize) -> f32 + Sync),
+    ) {
+        for (c, &v) in row.iter().enumerate() {
+            let at = r * cols + c;
+            if !counts(at) {
+                continue;
+            }
+            let steps = whole_below(f64::from(v) * STEPS_PER_M + 0.5);
+            let share = i64::from((weight(at) * 256.0) as i32);
+            for part in 0..parts * parts {
+                let p = sites.part(placement, (c as i64, r as i64), (part % parts, part / parts), parts);
+                if let Some(i) = self.index(whole_below(p.u), whole_below(p.v)) {
+                    self.sum[i] += steps;
+                    self.weight[i] += share;
+                    self.count[i] += 1;
+                }
+            }
+        }
+    }
+
     /// Mean of block `i`, metres.
     fn mean(&self, i: usize) -> f64 {
         self.sum[i] as f64 / STEPS_PER_M / f64::from(self.count[i])
@@ -107,44 +168,90 @@ impl Blocks {
     }
 
     /// Coarse value minus block mean, scaled up where only part of the block may move; zero where either is unknown.
-    fn residuals(&self, surface: &CoarseSurface) -> Vec<f32> {
+    fn residuals(&self, surface: &CoarseSurface, aim: impl Fn(f32) -> f32) -> Vec<f32> {
         (0..self.sum.len())
             .map(|i| {
                 let target = self.target(i, surface);
                 if self.count[i] == 0 || !target.is_finite() {
                     return 0.0;
                 }
+                let gap = f64::from(aim(target)) - self.mean(i);
+                // Below the rounding of the sums: means of equal values need no correction.
+                if gap.abs() <= 1.0 / STEPS_PER_M {
+                    return 0.0;
+                }
                 let share = (self.weight[i] as f64 / 256.0 / f64::from(self.count[i])).max(0.2);
-                ((f64::from(target) - self.mean(i)) / share) as f32
+                (gap / share) as f32
             })
             .collect()
     }
 
-    /// Adds to `z` the spline that brings the block means to the coarse values, times each cell's weight.
+    /// Adds to `z` the spline that brings the block means to the coarse values, times each cell's weight. `across`: about how
+    /// many values of `z` there are along a block's side.
     pub(super) fn correct(
         &self,
         surface: &CoarseSurface,
         z: &mut Raster<f32>,
-        window: Window,
+        sites: Sites,
         placement: &Placement,
-        weight: &(dyn Fn(usize) -> f32 + Sync),
+        across: usize,
+        weight: &(impl Fn(usize) -> f32 + Sync),
     ) {
-        let coefficients = self.sharpen(&self.residuals(surface));
-        let cols = z.cols;
-        z.values.par_chunks_mut(cols).enumerate().for_each(|(r, row)| {
-            for (c, v) in row.iter_mut().enumerate() {
-                let w = weight(r * cols + c);
-                if w > 0.0 {
-                    let p = placement.at(window.col + c as i64, window.row + r as i64, 0.5, 0.5);
-                    *v += w * self.quadratic_at(&coefficients, p);
-                }
-            }
-        });
+        self.add(&self.residuals(surface, |target| target), z, sites, placement, across, weight);
     }
 
-    /// Spline coefficients whose block means are the residuals: a truncated inverse of (1, 4, 1)/6 along each axis.
-    fn sharpen(&self, residuals: &[f32]) -> Vec<f32> {
-        let pole = 3f64.sqrt() - 2.0;
+    /// The same, for means of zero wherever there is a coarse value.
+    pub(super) fn correct_to_zero(
+        &self,
+        surface: &CoarseSurface,
+        z: &mut Raster<f32>,
+        sites: Sites,
+        placement: &Placement,
+        across: usize,
+        weight: &(impl Fn(usize) -> f32 + Sync),
+    ) {
+        self.add(&self.residuals(surface, |_| 0.0), z, sites, placement, across, weight);
+    }
+
+    fn add(
+        &self,
+        residuals: &[f32],
+        z: &mut Raster<f32>,
+        sites: Sites,
+        placement: &Placement,
+        across: usize,
+        weight: &(impl Fn(usize) -> f32 + Sync),
+    ) {
+        let coefficients = self.sharpen(residuals, across);
+        let cols = z.cols;
+        z.values.par_chunks_mut(cols).enumerate().for_each_init(
+            || vec![Uv { u: 0.0, v: 0.0 }; cols],
+            |places, (r, row)| {
+                sites.place_row(placement, r, places);
+                let mut c = 0;
+                while c < cols {
+                    // Cells of one block share nine coefficients.
+                    let (i, j) = (whole_below(places[c].u), whole_below(places[c].v));
+                    let (u0, v0) = (i as f64, j as f64);
+                    let end = c + run_in_block(&places[c..], i, j);
+                    if let Some(q) = self.around(&coefficients, i, j) {
+                        for (k, (v, p)) in row[c..end].iter_mut().zip(&places[c..end]).enumerate() {
+                            let (x, y) = ((p.u - u0) as f32, (p.v - v0) as f32);
+                            *v += weight(r * cols + c + k) * quadratic(&q, x, y);
+                        }
+                    }
+                    c = end;
+                }
+            },
+        );
+    }
+
+    /// Spline coefficients whose block means are the residuals: along each axis a truncated inverse of (a, 1 - 2a, a), the
+    /// mean of the quadratic B-spline over the centres of `across` cells (1/6 for many).
+    fn sharpen(&self, residuals: &[f32], across: usize) -> Vec<f32> {
+        let n = across as f64;
+        let a = 0.5 * (1.0 / 3.0 - 1.0 / (12.0 * n * n));
+        let pole = ((1.0 - 4.0 * a).sqrt() - (1.0 - 2.0 * a)) / (2.0 * a);
         let mut taps: Vec<f64> = (-TAPS..=TAPS).map(|k| pole.powi(k.abs() as i32)).collect();
         let sum: f64 = taps.iter().sum();
         taps.iter_mut().for_each(|t| *t /= sum);
@@ -169,26 +276,19 @@ impl Blocks {
         filter(&rows, self.cols, self.rows, &|i| i / self.cols)
     }
 
+    /// The nine coefficients that act inside block (i, j); `None` at the rim of the frame.
     #[inline]
-    fn quadratic_at(&self, q: &[f32], p: Uv) -> f32 {
-        let (x, y) = (p.u - self.col0 as f64, p.v - self.row0 as f64);
-        let (i, j) = (x.floor(), y.floor());
-        let weights = |t: f64| {
-            let t = t as f32;
-            let s = 1.0 - t;
-            [0.5 * s * s, 0.5 + t * s, 0.5 * t * t]
+    fn around(&self, coefficients: &[f32], i: i64, j: i64) -> Option<[[f32; 3]; 3]> {
+        let (c, r) = (i - self.col0 - 1, j - self.row0 - 1);
+        if c < 0 || r < 0 || c + 3 > self.cols as i64 || r + 3 > self.rows as i64 {
+            return None;
+        }
+        let at = r as usize * self.cols + c as usize;
+        let row = |k: usize| {
+            let q = &coefficients[at + k * self.cols..at + k * self.cols + 3];
+            [q[0], q[1], q[2]]
         };
-        let (wx, wy) = (weights(x - i), weights(y - j));
-        let (i, j) = (i as i64 - 1, j as i64 - 1);
-        if i < 0 || j < 0 || i + 3 > self.cols as i64 || j + 3 > self.rows as i64 {
-            return 0.0;
-        }
-        let mut sum = 0.0;
-        for (k, w) in wy.iter().enumerate() {
-            let at = (j as usize + k) * self.cols + i as usize;
-            sum += w * (wx[0] * q[at] + wx[1] * q[at + 1] + wx[2] * q[at + 2]);
-        }
-        sum
+        Some([row(0), row(1), row(2)])
     }
 
     /// Agreement over the blocks for which `accept(block index among fine cells)` holds: those at least `min_count` cells
@@ -210,24 +310,44 @@ impl Blocks {
     }
 }
 
+/// How many of the first places lie in the coarse cell (i, j), at least one.
+#[inline]
+fn run_in_block(places: &[Uv], i: i64, j: i64) -> usize {
+    let (u0, v0) = (i as f64, j as f64);
+    let inside = |p: &Uv| p.u >= u0 && p.u < u0 + 1.0 && p.v >= v0 && p.v < v0 + 1.0;
+    places.iter().take_while(|p| inside(p)).count().max(1)
+}
+
+/// The quadratic B-spline of nine coefficients at (x, y) inside the middle block, both 0 to 1.
+#[inline]
+fn quadratic(q: &[[f32; 3]; 3], x: f32, y: f32) -> f32 {
+    let weights = |t: f32| {
+        let s = 1.0 - t;
+        [0.5 * s * s, 0.5 + t * s, 0.5 * t * t]
+    };
+    let (wx, wy) = (weights(x), weights(y));
+    let row = |q: &[f32; 3]| wx[0] * q[0] + wx[1] * q[1] + wx[2] * q[2];
+    wy[0] * row(&q[0]) + wy[1] * row(&q[1]) + wy[2] * row(&q[2])
+}
+
 /// The rectangle of coarse cells under `window`, two cells wider on each side.
-fn coarse_frame(window: Window, placement: &Placement) -> Window {
+fn coarse_frame(sites: Sites, (cols, rows): (usize, usize), placement: &Placement) -> Window {
     let (mut u0, mut v0, mut u1, mut v1) = (f64::MAX, f64::MAX, f64::MIN, f64::MIN);
     let mut see = |c: i64, r: i64| {
-        let p = placement.at(window.col + c, window.row + r, 0.5, 0.5);
+        let p = sites.place(placement, c, r);
         u0 = u0.min(p.u);
         u1 = u1.max(p.u);
         v0 = v0.min(p.v);
         v1 = v1.max(p.v);
     };
     // A smooth one-to-one map takes its extremes on the rim.
-    for c in 0..window.cols as i64 {
+    for c in 0..cols as i64 {
         see(c, 0);
-        see(c, window.rows as i64 - 1);
+        see(c, rows as i64 - 1);
     }
-    for r in 0..window.rows as i64 {
+    for r in 0..rows as i64 {
         see(0, r);
-        see(window.cols as i64 - 1, r);
+        see(cols as i64 - 1, r);
     }
     let (c0, r0) = (u0.floor() as i64 - 2, v0.floor() as i64 - 2);
     Window {

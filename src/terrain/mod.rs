@@ -3,42 +3,49 @@
 //! Pure: no files, no GDAL, no clock. Everything is keyed to the lattice of the CRS, and every pass has a bounded reach, so
 //! [`refine_window`] of a window equals the crop of the whole, bit for bit, at any size and thread count.
 //!
-//! Flow: coarse surface (means kept) → + lattice displacements → block means → valleys and summits → block means again, with
-//! the constrained cells held → water and pins to the bit.
+//! Flow: coarse surface (means kept) → carried down the diamond-square lattice, rougher step by step and opened where it
+//! would dam its water → valleys and summits → block means again, with the constrained cells held → water and pins to the bit.
 
-mod detail;
+mod breach;
+mod displacement;
+mod ground;
+mod lattice;
 mod means;
+mod nodes;
 mod noise;
 mod pins;
 mod placement;
 mod rivers;
+mod roughness;
 mod shore;
 mod surface;
 
-pub use detail::{HurstCurve, Stencil};
+pub use lattice::Stencil;
 pub use means::MeanAgreement;
 pub use pins::Pin;
 pub use placement::{Placement, Uv};
 pub use rivers::{CoursePoint, RiverCourse, falling_profile};
+pub use roughness::HurstCurve;
 pub use surface::{CoarseMode, CoarseSurface, RoughnessModel};
 
 use crate::grid::{Cell, Window};
 use crate::raster::Raster;
 use crate::water::WaterKind;
-use detail::DetailOptions;
+use breach::{BreachOptions, Hold, breach};
+use lattice::Sites;
 use means::Blocks;
 use rayon::prelude::*;
 use rivers::Valleys;
 use shore::ShoreDistance;
 
-/// Whether the detail drains.
+/// What the relief below the scale of the coarse values is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
-    /// Displaced midpoints as they fall: many small pits.
-    Plain,
-    /// Water runs off: no pits but those of the coarse ground.
+    /// Furrowed along its own fall, amplitude by local slope, hollows opened: it drains.
     #[default]
     Drained,
+    /// Midpoints displaced by white noise: the fractal of the textbooks, full of hollows, and cheaper.
+    Plain,
 }
 
 /// Options of the refinement.
@@ -46,17 +53,17 @@ pub enum Detail {
 pub struct RefineOptions {
     /// Seed of all noise.
     pub seed: u64,
+    /// Relief that drains, or the plain fractal.
+    pub detail: Detail,
     /// How midpoints are interpolated.
     pub stencil: Stencil,
     /// Hurst exponent by scale.
     pub hurst: HurstCurve,
-    /// Whether the detail drains.
-    pub detail: Detail,
 }
 
 impl Default for RefineOptions {
     fn default() -> Self {
-        RefineOptions { seed: 1, stencil: Stencil::FourPoint, hurst: HurstCurve::Measured, detail: Detail::Drained }
+        RefineOptions { seed: 1, detail: Detail::Drained, stencil: Stencil::FourPoint, hurst: HurstCurve::Measured }
     }
 }
 
@@ -82,7 +89,7 @@ impl CoarsePlace {
 pub struct PlacedSurface {
     /// The surface.
     pub surface: CoarseSurface,
-    /// Where fine cells lie in it; must cover the window grown by [`Terrain::halo`].
+    /// Where fine cells lie in it; must cover the window grown by [`halo_cells`].
     pub placement: Placement,
 }
 
@@ -120,6 +127,9 @@ pub struct Terrain {
     pub cell_m: f64,
     /// Largest extent of a coarse land cell along either axis, in fine cells (rounded up).
     pub coarse_span_cells: usize,
+    /// Into how many parts along each edge a fine cell is divided where block means are taken: 1 where coarse cells are made
+    /// of whole fine cells, more where they cut across them.
+    pub block_parts: usize,
     /// Ground of the land, means over land alone.
     pub land: PlacedSurface,
     /// Floor of the seas; `None` lets the sea floor slope gently from the shore.
@@ -150,8 +160,16 @@ pub struct Relief {
     pub all_means: MeanAgreement,
 }
 
-/// Rounds of block-mean correction.
-const MEAN_ROUNDS: usize = 4;
+/// Rounds of block-mean correction over fine cells.
+const MEAN_ROUNDS: usize = 3;
+/// Further rounds where a coarse cell is few fine ones, whose spline is a poor one.
+fn extra_rounds(coarse_span_cells: usize) -> usize {
+    if coarse_span_cells < 8 { 3 } else { 0 }
+}
+/// Rounds of opening hollows before each of them.
+const OPENINGS: [usize; MEAN_ROUNDS] = [1, 2, 0];
+/// How hollows of the fine ground are opened.
+const OPENING: BreachOptions = BreachOptions { reach: 16, most_cells: 400, fill: 0.5 };
 /// Distance from the shore over which the sea floor leaves the shore line, metres.
 const SHORE_TAPER_M: f64 = 4000.0;
 /// A land cell at the shore stands at least this far above the water, metres.
@@ -166,11 +184,53 @@ fn shore_reach_cells(cell_m: f64) -> u32 {
 
 /// The halo, in fine cells, that makes windows equal: what the body raster and the placements must cover around a window.
 pub fn halo_cells(cell_m: f64, coarse_span_cells: usize) -> usize {
-    let detail = detail::reach(lattice_levels(coarse_span_cells));
-    MEAN_ROUNDS * means::REACH_COARSE * coarse_span_cells
-        + detail
-        + 2 * shore_reach_cells(cell_m) as usize
+    inner_halo(cell_m, coarse_span_cells) + ground::reach(coarse_span_cells)
+}
+
+/// The part of the halo that the passes over fine cells need: all but the ground's own.
+fn inner_halo(cell_m: f64, coarse_span_cells: usize) -> usize {
+    let drainage: usize = OPENINGS.iter().sum::<usize>() * 2 * OPENING.reach;
+    let rounds = MEAN_ROUNDS + extra_rounds(coarse_span_cells);
+    rounds * means::REACH_COARSE * coarse_span_cells + drainage + near_halo(cell_m, coarse_span_cells)
+}
+
+/// How far what lies outside the coarse raster may act on what lies inside, in cells.
+fn near_halo(cell_m: f64, coarse_span_cells: usize) -> usize {
+    2 * shore_reach_cells(cell_m) as usize
+        + (pins::CAP_REACHES * pin_reach(coarse_span_cells)).ceil() as usize
         + valley_reach(coarse_span_cells).ceil() as usize
+}
+
+/// The cells of `region` that are worth computing: those around the coarse raster, and those near `window`.
+fn worthwhile(terrain: &Terrain, region: Window, window: Window) -> Window {
+    let bare = terrain.bodies.is_empty() && terrain.rivers.is_empty() && terrain.pins.is_empty();
+    let near = if bare { 0 } else { near_halo(terrain.cell_m, terrain.coarse_span_cells) };
+    let keep = window.grown(near);
+    let (mut c0, mut r0) = (keep.col, keep.row);
+    let (mut c1, mut r1) = (keep.col + keep.cols as i64, keep.row + keep.rows as i64);
+    let step = Placement::STEP as i64;
+    let (end_col, end_row) = (region.col + region.cols as i64, region.row + region.rows as i64);
+    let spare = near as i64 + step + 4;
+    let mut row = region.row;
+    while row < end_row {
+        let mut col = region.col;
+        while col < end_col {
+            if terrain.land.surface.contains(terrain.land.placement.at(col, row, 0.5, 0.5)) {
+                (c0, r0) = (c0.min(col - spare), r0.min(row - spare));
+                (c1, r1) = (c1.max(col + spare), r1.max(row + spare));
+            }
+            col += step;
+        }
+        row += step;
+    }
+    let (c0, r0) = (c0.max(region.col), r0.max(region.row));
+    let (c1, r1) = (c1.min(end_col), r1.min(end_row));
+    Window { col: c0, row: r0, cols: (c1 - c0) as usize, rows: (r1 - r0) as usize }
+}
+
+/// Parts of a fine cell that make eight or more parts along a coarse cell of `span_cells` fine cells.
+pub fn parts_for(span_cells: f64) -> usize {
+    (8.0 / span_cells).ceil().clamp(1.0, 8.0) as usize
 }
 
 /// Levels of the lattice: the top spacing is the smallest power of two of cells that spans a coarse cell.
@@ -193,59 +253,79 @@ fn pin_reach(coarse_span_cells: usize) -> f32 {
 /// # Panics
 /// When `terrain.body` does not cover the window grown by [`halo_cells`]: a programming error.
 pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions) -> Relief {
-    let halo = halo_cells(terrain.cell_m, terrain.coarse_span_cells);
-    let region = window.grown(halo);
-    assert_eq!((terrain.body.cols, terrain.body.rows), (region.cols, region.rows), "water mask covers the halo");
-    let placement = &terrain.land.placement;
-    let surface = &terrain.land.surface;
-    let body = &terrain.body.values;
-    let is_land = |i: usize| body[i] == 0;
+    let (cell_m, span) = (terrain.cell_m, terrain.coarse_span_cells);
+    let halo = halo_cells(cell_m, span);
+    let covered = window.grown(halo);
+    assert_eq!((terrain.body.cols, terrain.body.rows), (covered.cols, covered.rows), "water mask covers the halo");
+    let clip = worthwhile(terrain, covered, window);
+    let region = overlap(window.grown(inner_halo(cell_m, span)), clip);
+    let body = terrain.body.crop(counted_from(covered, region));
+    let intervals = terrain
+        .intervals
+        .as_ref()
+        .map(|i| Intervals { class: i.class.crop(counted_from(covered, region)), classes: i.classes.clone() });
+    let PlacedSurface { surface, placement } = &terrain.land;
+    let sites = Sites::centres(region);
+    let is_land = |i: usize| body.values[i] == 0;
 
-    let mut z = smooth_plus_detail(terrain, region, options);
-    let everywhere = |_: usize| 1.0f32;
-    Blocks::gather(&z, region, placement, &is_land, &everywhere).correct(
-        surface,
-        &mut z,
-        region,
-        placement,
-        &everywhere,
-    );
+    let mut z = ground::build(terrain, region, clip, options);
 
-    let valleys = Valleys::new(&terrain.rivers, region, valley_reach(terrain.coarse_span_cells));
+    let valleys = Valleys::new(&terrain.rivers, region, valley_reach(span));
     lay_valleys(&mut z, &valleys, &is_land);
-    let reach = pin_reach(terrain.coarse_span_cells);
+    let reach = pin_reach(span);
     pins::raise(&mut z, region, &terrain.pins, reach, &is_land);
 
-    let shore = ShoreDistance::new(&terrain.body, shore_reach_cells(terrain.cell_m));
+    let shore = ShoreDistance::new(&body, shore_reach_cells(cell_m));
     let mut weight = Raster::filled(region.cols, region.rows, 1f32);
     weight.values.par_iter_mut().enumerate().for_each(|(i, w)| {
-        *w = if body[i] == 0 { valleys.freedom(i) } else { 0.0 };
+        *w = if is_land(i) { valleys.freedom(i) } else { 0.0 };
     });
     pins::loosen(&mut weight, region, &terrain.pins, reach);
-    let weight_at = |i: usize| weight.values[i];
-    for _ in 1..MEAN_ROUNDS {
-        hold_intervals(&mut z, terrain);
-        hold_shores(&mut z, terrain, region, &shore);
-        pins::cap(&mut z, region, &terrain.pins, reach);
-        Blocks::gather(&z, region, placement, &is_land, &weight_at)
-            .correct(surface, &mut z, region, placement, &weight_at);
+    let hold = |weight: &Raster<f32>, i: usize| {
+        if weight.values[i] <= 0.0 {
+            return Hold::Fixed;
+        }
+        let p = sites.place(placement, (i % region.cols) as i64, (i / region.cols) as i64);
+        if surface.contains(p) { Hold::Free } else { Hold::Beyond }
+    };
+    let openings = OPENINGS.into_iter().chain(std::iter::repeat_n(0, extra_rounds(span)));
+    for openings in openings {
+        if options.detail == Detail::Drained {
+            (0..openings).for_each(|_| breach(&mut z, &|i| hold(&weight, i), &OPENING));
+        }
+        hold_intervals(&mut z, &body, intervals.as_ref());
+        hold_shores(&mut z, &body, terrain, region, &shore);
+        for index in pins::cap(&mut z, region, &terrain.pins, reach) {
+            weight.values[index] = 0.0;
+        }
+        let weight_at = |i: usize| weight.values[i];
+        match surface.mode {
+            CoarseMode::Mean => Blocks::gather_parts(&z, sites, terrain.block_parts, placement, &is_land, &weight_at)
+                .correct(surface, &mut z, sites, placement, span, &weight_at),
+            CoarseMode::Point => nodes::bind(&mut z, surface, sites, placement, &weight_at),
+        }
     }
-    hold_intervals(&mut z, terrain);
-    hold_shores(&mut z, terrain, region, &shore);
-    pins::cap(&mut z, region, &terrain.pins, reach);
+    let weight_at = |i: usize| weight.values[i];
+    if span == 1 && terrain.block_parts == 1 {
+        bind_single_cells(&mut z, surface, sites, placement, &weight_at);
+    }
+    hold_intervals(&mut z, &body, intervals.as_ref());
+    hold_shores(&mut z, &body, terrain, region, &shore);
+    let lowered = pins::cap(&mut z, region, &terrain.pins, reach);
+    lowered.into_iter().for_each(|index| weight.values[index] = 0.0);
     pins::set(&mut z, region, &terrain.pins);
 
-    let inner = Window { col: halo as i64, row: halo as i64, cols: window.cols, rows: window.rows };
-    let blocks = Blocks::gather(&z, region, placement, &is_land, &|i| {
+    let blocks = Blocks::gather_parts(&z, sites, terrain.block_parts, placement, &is_land, &|i| {
         let shore_free = shore.at(i).is_none_or(|(d, _)| d > 2.0);
         if weight.values[i] >= 1.0 && shore_free { 1.0 } else { 0.0 }
     });
-    let cells_in_block = (terrain.coarse_span_cells as u32).pow(2) / 2;
+    let cells_in_block = (span * terrain.block_parts).pow(2) as u32 / 2;
+    let inner = counted_from(region, window);
     let mut river = Raster::filled(window.cols, window.rows, 0u8);
     for r in 0..window.rows {
         for c in 0..window.cols {
-            let i = (r + halo) * region.cols + c + halo;
-            river.set(c, r, u8::from(valleys.distance2.values[i] == 0.0 && body[i] == 0));
+            let i = (r + inner.row as usize) * region.cols + c + inner.col as usize;
+            river.set(c, r, u8::from(valleys.distance2.values[i] == 0.0 && is_land(i)));
         }
     }
     Relief {
@@ -256,30 +336,42 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
     }
 }
 
-/// The smooth surface with lattice displacements on top.
-fn smooth_plus_detail(terrain: &Terrain, region: Window, options: &RefineOptions) -> Raster<f32> {
-    let PlacedSurface { surface, placement } = &terrain.land;
-    let sigma = |c: i64, r: i64| surface.sigma(placement.at(c, r, 0.0, 0.0));
-    let detail = DetailOptions { seed: options.seed, hurst: options.hurst, stencil: options.stencil };
-    let free_top = surface.mode == CoarseMode::Mean;
-    let levels = lattice_levels(terrain.coarse_span_cells);
-    let mut z = detail::displacement(region, levels, free_top, terrain.cell_m, &sigma, &detail);
-    let cols = region.cols;
-    z.values.par_chunks_mut(cols).enumerate().for_each(|(r, row)| {
-        for (c, v) in row.iter_mut().enumerate() {
-            let p = placement.at(region.col + c as i64, region.row + r as i64, 0.5, 0.5);
-            *v += surface.elevation(p) as f32;
+/// The cells that two windows share; they must meet.
+fn overlap(a: Window, b: Window) -> Window {
+    let (col, row) = (a.col.max(b.col), a.row.max(b.row));
+    let end_col = (a.col + a.cols as i64).min(b.col + b.cols as i64);
+    let end_row = (a.row + a.rows as i64).min(b.row + b.rows as i64);
+    Window { col, row, cols: (end_col - col) as usize, rows: (end_row - row) as usize }
+}
+
+/// The cells of `window`, counted from the corner of `frame`.
+fn counted_from(frame: Window, window: Window) -> Window {
+    Window { col: window.col - frame.col, row: window.row - frame.row, ..window }
+}
+
+/// Where a coarse cell is one fine cell, its mean is that cell's value.
+fn bind_single_cells(
+    z: &mut Raster<f32>,
+    surface: &CoarseSurface,
+    sites: Sites,
+    placement: &Placement,
+    weight: &(dyn Fn(usize) -> f32 + Sync),
+) {
+    let cols = z.cols;
+    z.values.par_iter_mut().enumerate().for_each(|(i, v)| {
+        let value = surface.value_under(sites.place(placement, (i % cols) as i64, (i / cols) as i64));
+        if value.is_finite() && weight(i) >= 1.0 {
+            *v = value;
         }
     });
-    z
 }
 
 /// Keeps land inside its intervals.
-fn hold_intervals(z: &mut Raster<f32>, terrain: &Terrain) {
-    let Some(intervals) = &terrain.intervals else { return };
+fn hold_intervals(z: &mut Raster<f32>, bodies: &Raster<u16>, intervals: Option<&Intervals>) {
+    let Some(intervals) = intervals else { return };
     z.values.par_iter_mut().enumerate().for_each(|(i, v)| {
         let class = intervals.class.values[i];
-        if class != 0 && terrain.body.values[i] == 0 {
+        if class != 0 && bodies.values[i] == 0 {
             let Interval { low_m, high_m } = intervals.classes[class as usize - 1];
             *v = v.max(low_m).min(high_m);
         }
@@ -297,12 +389,14 @@ fn lay_valleys(z: &mut Raster<f32>, valleys: &Valleys, is_land: &(dyn Fn(usize) 
 }
 
 /// Water to its level or below, land above the water that it adjoins.
-fn hold_shores(z: &mut Raster<f32>, terrain: &Terrain, region: Window, shore: &ShoreDistance) {
+fn hold_shores(z: &mut Raster<f32>, bodies: &Raster<u16>, terrain: &Terrain, region: Window, shore: &ShoreDistance) {
     let cols = region.cols;
     let surface = &terrain.land.surface;
+    let sea_levels: Vec<f32> = terrain.bodies.iter().filter(|b| b.kind == WaterKind::Sea).map(|b| b.level_m).collect();
+    let highest_floor = sea_levels.iter().copied().fold(f32::NEG_INFINITY, f32::max) + FREEBOARD_M;
     z.values.par_iter_mut().enumerate().for_each(|(i, v)| {
         let place = |p: &Placement| p.at(region.col + (i % cols) as i64, region.row + (i / cols) as i64, 0.5, 0.5);
-        let body = terrain.body.values[i];
+        let body = bodies.values[i];
         if body == 0 {
             let floor = match shore.at(i) {
                 Some((_, b)) => {
@@ -311,10 +405,12 @@ fn hold_shores(z: &mut Raster<f32>, terrain: &Terrain, region: Window, shore: &S
                     // Real land below the water beside it (behind a dam, in a pit) stays where the coarse values put it.
                     if coarse < level { f32::NEG_INFINITY } else { level + FREEBOARD_M }
                 }
+                None if *v >= highest_floor => f32::NEG_INFINITY,
                 None => {
-                    let p = place(&terrain.land.placement);
-                    // Far from water: above zero where the coarse ground is, and in lowlands below zero no pit below it.
-                    if surface.value_under(p) > 0.0 { FREEBOARD_M } else { surface.lowest_around(p) }
+                    // Far from water: above the highest sea that the coarse ground is above.
+                    let coarse = surface.value_under(place(&terrain.land.placement));
+                    let below = sea_levels.iter().copied().filter(|level| *level < coarse);
+                    below.fold(f32::NEG_INFINITY, f32::max) + FREEBOARD_M
                 }
             };
             *v = v.max(floor);
@@ -339,3 +435,6 @@ fn hold_shores(z: &mut Raster<f32>, terrain: &Terrain, region: Window, shore: &S
 pub fn lattice_cell(x_cells: f64, y_cells: f64) -> Cell {
     Cell { col: x_cells.floor() as i64, row: y_cells.floor() as i64 }
 }
+
+#[cfg(test)]
+mod laws;

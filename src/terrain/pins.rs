@@ -68,8 +68,9 @@ pub(super) fn set(z: &mut Raster<f32>, window: Window, pins: &[Pin]) {
 }
 
 /// Keeps every cell near a summit below it: within `reach_cells` below a cone from the summit, and to three times that
-/// below the cone's rim, as the massif has no higher top.
-pub(super) fn cap(z: &mut Raster<f32>, window: Window, pins: &[Pin], reach_cells: f32) {
+/// below the cone's rim, as the massif has no higher top. Returns the cells that it lowered.
+pub(super) fn cap(z: &mut Raster<f32>, window: Window, pins: &[Pin], reach_cells: f32) -> Vec<usize> {
+    let mut lowered = Vec::new();
     let massif_cells = CAP_REACHES * reach_cells;
     let summits: Vec<&Pin> = pins.iter().filter(|p| p.summit).collect();
     for pin in &summits {
@@ -87,9 +88,11 @@ pub(super) fn cap(z: &mut Raster<f32>, window: Window, pins: &[Pin], reach_cells
             let ceiling = pin.z_m - 0.5 - 2.0 * distance.min(reach_cells);
             if z.values[index] > ceiling {
                 z.values[index] = ceiling;
+                lowered.push(index);
             }
         }
     }
+    lowered
 }
 
 /// How far, in reaches, a summit stands above all ground around it.

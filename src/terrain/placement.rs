@@ -64,22 +64,49 @@ impl Placement {
         let fy = (row.rem_euclid(step) as f64 + dy) * inv;
         let c = (nc - self.node_col0).clamp(0, self.u.cols as i64 - 2) as usize;
         let r = (nr - self.node_row0).clamp(0, self.u.rows as i64 - 2) as usize;
-        let lerp = |a: &Raster<f64>| {
-            let (p, q) = (a.at(c, r), a.at(c + 1, r));
-            let (s, t) = (a.at(c, r + 1), a.at(c + 1, r + 1));
-            let top = p + (q - p) * fx;
-            let bottom = s + (t - s) * fx;
-            top + (bottom - top) * fy
-        };
-        Uv { u: lerp(&self.u), v: lerp(&self.v) }
+        let corners = |a: &Raster<f64>| (a.at(c, r), a.at(c + 1, r), a.at(c, r + 1), a.at(c + 1, r + 1));
+        Uv { u: bilinear(corners(&self.u), fx, fy), v: bilinear(corners(&self.v), fx, fy) }
     }
 
-    /// The positions along one row of points (col0 + k + dx, row + dy), k < out.len().
-    pub fn row_into(&self, col0: i64, row: i64, dx: f64, dy: f64, out: &mut [Uv]) {
-        for (k, o) in out.iter_mut().enumerate() {
-            *o = self.at(col0 + k as i64, row, dx, dy);
+    /// The positions of the lattice points (`col` + k · `spacing` + `offset`, `row` + `offset`), k from 0; the same to the bit as
+    /// [`Placement::at`].
+    pub fn along_row(&self, col: i64, row: i64, spacing: i64, offset: f64, out: &mut [Uv]) {
+        let step = self.step as i64;
+        let inv = 1.0 / self.step as f64;
+        let fy = (row.rem_euclid(step) as f64 + offset) * inv;
+        let r = (row.div_euclid(step) - self.node_row0).clamp(0, self.u.rows as i64 - 2) as usize;
+        let mut k = 0;
+        while k < out.len() {
+            let at = col + k as i64 * spacing;
+            let nc = at.div_euclid(step);
+            let c = (nc - self.node_col0).clamp(0, self.u.cols as i64 - 2) as usize;
+            // All points up to the next node share four nodes.
+            let left = ((nc + 1) * step - at + spacing - 1) / spacing;
+            let end = out.len().min(k + left.max(1) as usize);
+            let corners = |a: &Raster<f64>| (a.at(c, r), a.at(c + 1, r), a.at(c, r + 1), a.at(c + 1, r + 1));
+            let (u, v) = (corners(&self.u), corners(&self.v));
+            let first = at.rem_euclid(step);
+            for (m, o) in out[k..end].iter_mut().enumerate() {
+                let fx = ((first + m as i64 * spacing) as f64 + offset) * inv;
+                *o = Uv { u: bilinear(u, fx, fy), v: bilinear(v, fx, fy) };
+            }
+            k = end;
         }
     }
+}
+
+#[inline]
+fn bilinear((p, q, s, t): (f64, f64, f64, f64), fx: f64, fy: f64) -> f64 {
+    let top = p + (q - p) * fx;
+    let bottom = s + (t - s) * fx;
+    top + (bottom - top) * fy
+}
+
+/// The largest whole number not above `x`, as an integer (without the call that `f64::floor` costs on older targets).
+#[inline]
+pub(super) fn whole_below(x: f64) -> i64 {
+    let i = x as i64;
+    i - i64::from((i as f64) > x)
 }
 
 #[cfg(test)]
@@ -110,6 +137,31 @@ mod tests {
         let b = Placement::new(Window { col: 33, row: 41, cols: 9, rows: 13 }, curved).unwrap();
         for (c, r) in [(33, 41), (41, 53), (35, 48)] {
             assert_eq!(a.at(c, r, 0.5, 0.5), b.at(c, r, 0.5, 0.5));
+        }
+    }
+
+    #[test]
+    fn a_row_of_positions_equals_the_single_ones_to_the_bit() {
+        let curved = |nodes: &[(i64, i64)]| -> Result<Vec<Uv>, ()> {
+            Ok(nodes
+                .iter()
+                .map(|&(c, r)| Uv { u: (c as f64).sin() * 7.0, v: (r as f64 * 0.1).cos() + c as f64 })
+                .collect())
+        };
+        let p = Placement::new(Window { col: -50, row: -7, cols: 300, rows: 40 }, curved).unwrap();
+        for (spacing, offset) in [(1, 0.5), (2, 0.0), (4, 0.0), (32, 0.0)] {
+            let mut row = vec![Uv { u: 0.0, v: 0.0 }; 7];
+            p.along_row(-32, -6, spacing, offset, &mut row);
+            for (k, got) in row.iter().enumerate() {
+                assert_eq!(*got, p.at(-32 + k as i64 * spacing, -6, offset, offset));
+            }
+        }
+    }
+
+    #[test]
+    fn whole_numbers_below() {
+        for x in [-2.0, -1.5, -0.1, 0.0, 0.9, 3.0] {
+            assert_eq!(whole_below(x), f64::floor(x) as i64);
         }
     }
 }

@@ -21,6 +21,9 @@ impl ShoreDistance {
         let (w, h) = (bodies.cols, bodies.rows);
         let limit = reach_cells * STRAIGHT;
         let mut packed = Raster::filled(w, h, FAR);
+        if bodies.values.iter().all(|&b| b == bodies.values[0]) {
+            return ShoreDistance { packed, reach_cells };
+        }
         // Seeds: cells with a neighbour of the other kind. A land cell learns the lowest body index beside it; a water cell
         // keeps its own.
         for r in 0..h {

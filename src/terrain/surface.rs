@@ -5,7 +5,9 @@
 //! B-spline prefiltering after Unser, Aldroubi and Eden (1993); the mean over a unit cell of a cubic B-spline is the
 //! quartic B-spline sampled at the integers, (1, 76, 230, 76, 1)/384.
 
-use super::placement::Uv;
+use super::lattice::Sites;
+use super::noise::NoiseKey;
+use super::placement::{Placement, Uv, whole_below};
 use crate::raster::Raster;
 use rayon::prelude::*;
 
@@ -73,29 +75,29 @@ impl CoarseSurface {
         linear_at(&self.sigma, p)
     }
 
-    /// The least of the given values in the cell under `p` and its eight neighbours; minus infinity where all are void.
-    pub fn lowest_around(&self, p: Uv) -> f32 {
-        let mut lowest = f32::INFINITY;
-        for dv in [-1.0, 0.0, 1.0] {
-            for du in [-1.0, 0.0, 1.0] {
-                let v = self.value_under(Uv { u: p.u + du, v: p.v + dv });
-                // NaN compares false.
-                if v < lowest {
-                    lowest = v;
-                }
-            }
-        }
-        if lowest.is_finite() { lowest } else { f32::NEG_INFINITY }
+    /// Elevations of the smooth surface at the sites of a raster.
+    pub(super) fn elevations(&self, sites: Sites, placement: &Placement, cols: usize, rows: usize) -> Raster<f32> {
+        let mut out = Raster::filled(cols, rows, 0f32);
+        out.values.par_chunks_mut(cols).enumerate().for_each_init(
+            || vec![Uv { u: 0.0, v: 0.0 }; cols],
+            |places, (l, row)| {
+                sites.place_row(placement, l, places);
+                row.iter_mut().zip(places.iter()).for_each(|(z, &p)| *z = self.elevation(p) as f32);
+            },
+        );
+        out
+    }
+
+    /// Whether `p` lies on the raster.
+    #[inline]
+    pub fn contains(&self, p: Uv) -> bool {
+        p.u >= 0.0 && p.v >= 0.0 && p.u < self.values.cols as f64 && p.v < self.values.rows as f64
     }
 
     /// The given value of the cell under `p`; NaN where void or outside.
     #[inline]
     pub fn value_under(&self, p: Uv) -> f32 {
-        let (c, r) = (p.u.floor(), p.v.floor());
-        if c < 0.0 || r < 0.0 || c >= self.values.cols as f64 || r >= self.values.rows as f64 {
-            return f32::NAN;
-        }
-        self.values.at(c as usize, r as usize)
+        if self.contains(p) { self.values.at(p.u as usize, p.v as usize) } else { f32::NAN }
     }
 }
 
@@ -175,10 +177,10 @@ fn cubic_weights(t: f64) -> [f64; 4] {
 fn cubic_at(coefficients: &Raster<f32>, p: Uv) -> f64 {
     // Knots are the cells' centres.
     let (x, y) = (p.u - 0.5, p.v - 0.5);
-    let (i, j) = (x.floor(), y.floor());
-    let (wx, wy) = (cubic_weights(x - i), cubic_weights(y - j));
+    let (i, j) = (whole_below(x), whole_below(y));
+    let (wx, wy) = (cubic_weights(x - i as f64), cubic_weights(y - j as f64));
     let (w, h) = (coefficients.cols as i64, coefficients.rows as i64);
-    let (i, j) = (i as i64 - 1, j as i64 - 1);
+    let (i, j) = (i - 1, j - 1);
     let mut sum = 0.0;
     if i >= 0 && j >= 0 && i + 4 <= w && j + 4 <= h {
         for (k, wy) in wy.iter().enumerate() {
@@ -274,6 +276,9 @@ fn fill_voids(values: &Raster<f32>) -> Raster<f32> {
     out
 }
 
+/// Relief (curvature and slope of coarse values, metres) at which the amplitude's share holds as measured.
+const TYPICAL_RELIEF_M: f64 = 300.0;
+
 /// Expected rms of (ground - spline), metres, per coarse cell: a fixed share of the local curvature and slope of the coarse
 /// values (rms over 3 x 3 cells). The share was measured as 0.173 to 0.185 of the Laplacian's rms on three continents for
 /// cells of 1.4 km, and 0.335 for cells of 14 km; between them it is interpolated in log size.
@@ -294,7 +299,8 @@ fn detail_amplitude(z: &Raster<f32>, cell_m: f64, model: &RoughnessModel) -> Ras
         })
         .collect();
     let t = ((cell_m / 1440.0).ln() / 10f64.ln()).clamp(-0.3, 1.0);
-    let share = 0.178 + (0.333 - 0.178) * t;
+    let share = 0.183 + (0.324 - 0.183) * t;
+    let patches = NoiseKey::new(0, cell_m, 2);
     let values = (0..w * h)
         .into_par_iter()
         .map(|k| {
@@ -310,7 +316,22 @@ fn detail_amplitude(z: &Raster<f32>, cell_m: f64, model: &RoughnessModel) -> Ras
             }
             let lap = (lap2 / n - 20.0 * q2).max(0.0).sqrt();
             let grad = (grad2 / n - q2).max(0.0).sqrt();
-            (model.gain * share * lap.powf(0.7) * (1.7 * grad).powf(0.3)) as f32
+            // At large cells the cell's own relief says more than its neighbours' slopes: plains lie beside mountains.
+            let own = squares[k].0 + 1.7 * 1.7 * squares[k].1;
+            let own = (own - 21.5 * q2).max(0.0).sqrt();
+            let large = t.max(0.0);
+            let by_slope = (1.7 * grad).powf(0.3 * (1.0 - large)) * own.powf(0.3 * large);
+            let relief = lap.powf(0.7) * by_slope;
+            // At small cells detail grows more slowly than relief (exponents 0.55 to 0.88 measured, 0.8 to 1.1 at 14 km).
+            let relief = TYPICAL_RELIEF_M * (relief / TYPICAL_RELIEF_M).powf(1.0 - 0.12 * (1.0 - large));
+            // And at large ones smooth and rough country lie side by side in ways that coarse values do not tell.
+            let n: f32 = (-1..=1).flat_map(|y| (-1..=1).map(move |x| patches.normal(c + x, r + y))).sum();
+            let n = f64::from(n) / 3.0;
+            let sigma = share * relief * (0.6 * large * n - 0.36 * large * large).exp();
+            // Detail on land just above sea level must not dip below it.
+            let height = f64::from(z.values[k]);
+            let sigma = if height > 0.0 { sigma.min(0.5 * height) } else { sigma };
+            (model.gain * sigma) as f32
         })
         .collect();
     Raster::from_values(w, h, values)

@@ -1,0 +1,251 @@
+//! Pits opened: each hollow of the ground is cut through its lowest rim to the nearest lower ground.
+//!
+//! Order-free and of bounded reach: every pit is worked out on the ground as it stood before the round; cuts combine by
+//! their minimum. After Lindsay's (2016) hybrid of breaching and filling, with the search of Priority-Flood (Barnes, Lehman
+//! and Mulla 2014) run outward from the pit instead of inward from the edge.
+
+use crate::raster::Raster;
+use rayon::prelude::*;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// How pits are opened.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct BreachOptions {
+    /// How far from the pit an outlet is looked for, cells along either axis.
+    pub(super) reach: usize,
+    /// How many cells may be visited.
+    pub(super) most_cells: usize,
+    /// Share of its depth that the pit itself is raised.
+    pub(super) fill: f32,
+}
+
+/// What the search may do with a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// Raised, cut and crossed.
+    Free,
+    /// Never changed and never crossed, but a way out for ground above it: water, rivers, surveyed points.
+    Fixed,
+    /// Outside the map: always a way out.
+    Beyond,
+}
+
+/// Marks a cell of the search that has not been reached.
+const UNSEEN: u32 = u32::MAX;
+
+/// Workspace of the searches of one thread.
+struct Search {
+    /// Index (in the square of the reach) of the cell from which each cell was reached.
+    from: Vec<u32>,
+    touched: Vec<u32>,
+    heap: BinaryHeap<Reverse<u64>>,
+}
+
+/// A number that orders like `z`.
+#[inline]
+fn ordered(z: f32) -> u32 {
+    let b = z.to_bits();
+    b ^ (((b as i32) >> 31) as u32 | 0x8000_0000)
+}
+
+/// One round over `z`. A cell depends on the ground within twice the reach. Only strict pits are opened: flat ground is left
+/// as it is. Cost: nine comparisons a cell, and a search of at most `most_cells` a pit.
+pub(super) fn breach(z: &mut Raster<f32>, hold: &(dyn Fn(usize) -> Hold + Sync), options: &BreachOptions) {
+    let (w, h) = (z.cols, z.rows);
+    if w < 3 || h < 3 {
+        return;
+    }
+    let side = 2 * options.reach + 1;
+    let ground = &*z;
+    let edits: Vec<Vec<(usize, f32)>> = (1..h - 1)
+        .into_par_iter()
+        .map_init(
+            || Search { from: vec![UNSEEN; side * side], touched: Vec::new(), heap: BinaryHeap::new() },
+            |search, r| {
+                let mut edits = Vec::new();
+                let (n, m, s) = (ground.row(r - 1), ground.row(r), ground.row(r + 1));
+                for c in 1..w - 1 {
+                    let v = m[c];
+                    if m[c - 1] > v
+                        && m[c + 1] > v
+                        && n[c - 1] > v
+                        && n[c] > v
+                        && n[c + 1] > v
+                        && s[c - 1] > v
+                        && s[c] > v
+                        && s[c + 1] > v
+                        && hold(r * w + c) == Hold::Free
+                    {
+                        open(ground, c, r, hold, options, search, &mut edits);
+                    }
+                }
+                edits
+            },
+        )
+        .collect();
+    // Raised pits first, then the cuts: each combines by its own rule, so that the order cannot matter.
+    for row in &edits {
+        for &(index, level) in row {
+            if index & RAISED != 0 {
+                z.values[index & !RAISED] = level;
+            }
+        }
+    }
+    for row in &edits {
+        for &(index, level) in row {
+            if index & RAISED == 0 {
+                let v = &mut z.values[index];
+                *v = v.min(level);
+            }
+        }
+    }
+}
+
+/// Marks an edit as the pit's own new level.
+const RAISED: usize = 1 << (usize::BITS - 1);
+
+/// Looks for the way out of the pit at (col, row) and notes what is to be raised and cut.
+fn open(
+    z: &Raster<f32>,
+    col: usize,
+    row: usize,
+    hold: &(dyn Fn(usize) -> Hold + Sync),
+    options: &BreachOptions,
+    search: &mut Search,
+    edits: &mut Vec<(usize, f32)>,
+) {
+    let reach = options.reach as i64;
+    let side = 2 * reach + 1;
+    let (w, h) = (z.cols as i64, z.rows as i64);
+    let pit = z.at(col, row);
+    let index = |local: i64| {
+        let (dx, dy) = (local % side - reach, local / side - reach);
+        ((row as i64 + dy) * w + col as i64 + dx) as usize
+    };
+    let start = reach * side + reach;
+    search.from[start as usize] = start as u32;
+    search.touched.push(start as u32);
+    search.heap.push(Reverse(u64::from(ordered(pit)) << 32 | start as u64));
+    let (mut found, mut rim, mut visited) = (None, pit, 0);
+    while let Some(Reverse(key)) = search.heap.pop() {
+        let local = (key & 0xFFFF_FFFF) as i64;
+        let at = index(local);
+        let here = z.values[at];
+        if local != start {
+            let held = hold(at);
+            if here < pit || held == Hold::Beyond {
+                found = Some(local);
+                break;
+            }
+            if held == Hold::Fixed {
+                continue;
+            }
+        }
+        rim = rim.max(here);
+        visited += 1;
+        if visited > options.most_cells {
+            break;
+        }
+        let (dx, dy) = (local % side - reach, local / side - reach);
+        for (ex, ey) in [(0, -1), (-1, 0), (1, 0), (0, 1), (-1, -1), (1, -1), (-1, 1), (1, 1)] {
+            let (x, y) = (dx + ex, dy + ey);
+            let (c, r) = (col as i64 + x, row as i64 + y);
+            if x.abs() > reach || y.abs() > reach || c < 0 || r < 0 || c >= w || r >= h {
+                continue;
+            }
+            let next = (y + reach) * side + x + reach;
+            if search.from[next as usize] != UNSEEN {
+                continue;
+            }
+            search.from[next as usize] = local as u32;
+            search.touched.push(next as u32);
+            search.heap.push(Reverse(u64::from(ordered(z.at(c as usize, r as usize))) << 32 | next as u64));
+        }
+    }
+    if let Some(end) = found {
+        let mut path = vec![end];
+        let mut local = end;
+        while local != start {
+            local = i64::from(search.from[local as usize]);
+            path.push(local);
+        }
+        // From the way out back to the pit.
+        let low = z.values[index(end)].min(pit);
+        let top = pit + options.fill * (rim - pit);
+        let steps = (path.len() - 1) as f32;
+        edits.push(((row * z.cols + col) | RAISED, top));
+        for (k, &local) in path.iter().enumerate().take(path.len() - 1).skip(1) {
+            edits.push((index(local), low + (top - low) * k as f32 / steps));
+        }
+    }
+    for &t in &search.touched {
+        search.from[t as usize] = UNSEEN;
+    }
+    search.touched.clear();
+    search.heap.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPTIONS: BreachOptions = BreachOptions { reach: 4, most_cells: 60, fill: 0.5 };
+
+    fn free(_: usize) -> Hold {
+        Hold::Free
+    }
+
+    #[test]
+    fn a_pit_is_cut_through_its_lowest_rim() {
+        #[rustfmt::skip]
+        let mut z = Raster::from_values(6, 5, vec![
+            9., 9., 9., 9., 9., 9.,
+            9., 8., 8., 8., 9., 9.,
+            9., 8., 4., 6., 7., 3.,
+            9., 8., 8., 8., 9., 9.,
+            9., 9., 9., 9., 9., 9.,
+        ]);
+        breach(&mut z, &free, &OPTIONS);
+        // Raised by half of its depth (7 - 4), then a falling line to the outlet at 3.
+        assert_eq!(z.at(2, 2), 5.5);
+        assert!(z.at(3, 2) < z.at(2, 2) && z.at(4, 2) < z.at(3, 2) && z.at(4, 2) > 3.0);
+        assert_eq!(z.at(5, 2), 3.0);
+        assert_eq!(z.at(2, 1), 8.0);
+    }
+
+    #[test]
+    fn flat_ground_and_pits_without_a_way_out_stay() {
+        let mut flat = Raster::filled(9, 9, 5f32);
+        breach(&mut flat, &free, &OPTIONS);
+        assert!(flat.values.iter().all(|&v| v == 5.0));
+        let mut bowl = Raster::from_values(
+            13,
+            13,
+            (0..169).map(|k| ((k % 13) as f32 - 6.0).hypot((k / 13) as f32 - 6.0)).collect::<Vec<_>>(),
+        );
+        let before = bowl.clone();
+        breach(&mut bowl, &free, &OPTIONS);
+        assert_eq!(bowl, before);
+    }
+
+    #[test]
+    fn held_cells_are_ways_out_from_above_and_never_change() {
+        let mut z = Raster::from_values(5, 3, vec![9., 9., 9., 9., 9., 9., 4., 8., 3., 9., 9., 9., 9., 9., 9.]);
+        let hold = |i: usize| if i == 8 { Hold::Fixed } else { Hold::Free };
+        breach(&mut z, &hold, &OPTIONS);
+        assert_eq!(z.at(3, 1), 3.0);
+        assert!(z.at(2, 1) < z.at(1, 1));
+        // A held cell above the pit is no way out, and is not crossed.
+        let mut dam = Raster::from_values(5, 3, vec![9., 9., 9., 9., 9., 9., 4., 8., 3., 9., 9., 9., 9., 9., 9.]);
+        let hold = |i: usize| if i % 5 == 2 { Hold::Fixed } else { Hold::Free };
+        breach(&mut dam, &hold, &OPTIONS);
+        assert_eq!(dam.at(1, 1), 4.0);
+    }
+
+    #[test]
+    fn order_of_floats_is_order_of_keys() {
+        let values = [-1e9f32, -3.5, -0.1, 0.0, 0.1, 2.0, 9000.0];
+        assert!(values.windows(2).all(|p| ordered(p[0]) < ordered(p[1])));
+    }
+}

@@ -1,0 +1,180 @@
+//! The ground without constraints: the coarse surface carried down the lattice, step by step rougher, and made to drain on
+//! the way.
+//!
+//! Down to a quarter of the coarse cell the lattice holds displacements from the smooth surface; there the block means are
+//! restored, and from there on it holds elevations: four nodes a coarse cell hold the spline closely enough. Hollows are
+//! opened at the quarter spacing, where even long ways out are cheap, and again after each finer level.
+
+use super::breach::{BreachOptions, Hold, breach};
+use super::displacement::{self, Kernels, StepNoise};
+use super::lattice::{self, Cover, Sites};
+use super::means::{self, Blocks};
+use super::noise::NoiseKey;
+use super::roughness::{Step, StepShape};
+use super::{CoarseMode, Detail, PlacedSurface, RefineOptions, Stencil, Terrain, lattice_levels};
+use crate::grid::Window;
+use crate::raster::Raster;
+use rayon::prelude::*;
+
+/// Opening of hollows at the quarter spacing.
+const LONG: BreachOptions = BreachOptions { reach: 28, most_cells: 2000, fill: 0.4 };
+const LONG_ROUNDS: usize = 2;
+/// And at each finer level of corners.
+const SHORT: BreachOptions = BreachOptions { reach: 16, most_cells: 600, fill: 0.4 };
+const SHORT_ROUNDS: usize = 2;
+
+/// Nodes around those that are wanted which one level's passes look at.
+fn margin(level: u32, levels: u32) -> usize {
+    let mut nodes = displacement::REACH;
+    if let Some(quarter) = levels.checked_sub(2)
+        && level <= quarter
+    {
+        let per_coarse_cell = 1usize << (levels - level);
+        if level == quarter {
+            nodes += means::REACH_COARSE * per_coarse_cell;
+        }
+        nodes += if level == quarter { 2 * LONG.reach * LONG_ROUNDS } else { 2 * SHORT.reach * SHORT_ROUNDS };
+    }
+    nodes
+}
+
+/// The finest level of corners. Drained ground goes to the centres of the cells from corners two cells apart: every node is
+/// displaced anyhow, and corners one cell apart would double the work for the same octave.
+fn last_level(levels: u32, options: &RefineOptions) -> u32 {
+    u32::from(levels > 0 && options.detail == Detail::Drained && options.stencil == Stencil::FourPoint)
+}
+
+/// The rectangles of nodes to build, finest level first, for ground at the centres of the cells of `window`.
+fn covers(window: Window, last: u32, levels: u32) -> Vec<Cover> {
+    let centres = window.grown(displacement::REACH);
+    let mut wanted = if last == 0 { lattice::corners(centres) } else { lattice::parents(centres) };
+    let mut covers = Vec::new();
+    for level in last..=levels {
+        let cover = wanted.grown(margin(level, levels));
+        covers.push(cover);
+        wanted = lattice::parents(cover);
+    }
+    covers
+}
+
+/// How far outside its window, in cells, the ground looks.
+pub(super) fn reach(coarse_span_cells: usize) -> usize {
+    let levels = lattice_levels(coarse_span_cells);
+    let top = covers(Window { col: 0, row: 0, cols: 1, rows: 1 }, 0, levels)[levels as usize];
+    let west = (-top.col) as usize;
+    let east = (top.col + top.cols as i64 - 1) as usize;
+    west.max(east) << levels
+}
+
+/// Elevations at the centres of the cells of `window`, metres.
+///
+/// `clip` bounds what is computed; it must hold the window and, as far as the ground reaches, all of the coarse raster
+/// with a few cells to spare.
+pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &RefineOptions) -> Raster<f32> {
+    let PlacedSurface { surface, placement } = &terrain.land;
+    let levels = lattice_levels(terrain.coarse_span_cells);
+    let quarter = levels.checked_sub(2);
+    let drained = options.detail == Detail::Drained;
+    let kernels = Kernels::new();
+    let last = last_level(levels, options);
+    let covers: Vec<Cover> = covers(window, last, levels)
+        .into_iter()
+        .zip(last..)
+        .map(|(cover, level)| clipped(cover, clip, level))
+        .collect();
+    let cover_of = |level: u32| covers[(level - last) as usize];
+    let step_noise = |step: Step, sites: Sites| StepNoise {
+        key: NoiseKey::new(
+            options.seed,
+            terrain.cell_m * sites.spacing as f64,
+            u64::from(!matches!(step, Step::Corners(_))),
+        ),
+        sites,
+        shape: StepShape::of(step, levels, terrain.cell_m, options),
+        surface,
+        placement,
+    };
+    let top = cover_of(levels);
+    // Displacements down to the quarter spacing, elevations below it.
+    let mut z = Raster::filled(top.cols, top.rows, 0f32);
+    let mut whole = false;
+    for level in (last..=levels).rev() {
+        let cover = cover_of(level);
+        let sites = Sites { col0: cover.col, row0: cover.row, spacing: 1 << level, offset: 0.0 };
+        if level < levels {
+            z = lattice::subdivide(&z, cover_of(level + 1), cover, options.stencil);
+        }
+        let noise = step_noise(Step::Corners(level), sites);
+        let smooth = (!whole).then(|| surface.elevations(sites, placement, cover.cols, cover.rows));
+        if level < levels || surface.mode == CoarseMode::Mean {
+            if drained {
+                let ground = smooth.as_ref().map(|s| sum(&z, s));
+                z = noise.along_the_fall(&z, ground.as_ref().unwrap_or(&z), &kernels);
+            } else {
+                noise.at_midpoints(&mut z, level == levels);
+            }
+        }
+        let hold = |i: usize| {
+            let p = sites.place(placement, (i % cover.cols) as i64, (i / cover.cols) as i64);
+            if surface.contains(p) { Hold::Free } else { Hold::Beyond }
+        };
+        if Some(level) == quarter
+            && let Some(smooth) = smooth
+        {
+            let everywhere = |_: usize| 1.0f32;
+            Blocks::gather(&z, sites, placement, &|_| true, &everywhere).correct_to_zero(
+                surface,
+                &mut z,
+                sites,
+                placement,
+                4,
+                &everywhere,
+            );
+            z = sum(&z, &smooth);
+            whole = true;
+            if drained {
+                (0..LONG_ROUNDS).for_each(|_| breach(&mut z, &hold, &LONG));
+            }
+        } else if whole && drained {
+            (0..SHORT_ROUNDS).for_each(|_| breach(&mut z, &hold, &SHORT));
+        }
+    }
+    let wide = clipped(window.grown(displacement::REACH), clip.grown(displacement::REACH), 0);
+    let mut z = if last == 0 {
+        lattice::to_centres(&z, covers[0], wide, options.stencil)
+    } else {
+        lattice::to_centres_from_pairs(&z, covers[0], wide)
+    };
+    let sites = Sites::centres(wide);
+    if !whole {
+        z = sum(&z, &surface.elevations(sites, placement, wide.cols, wide.rows));
+    }
+    let noise = step_noise(if last == 0 { Step::HalfLevel } else { Step::Cells }, sites);
+    if drained {
+        z = noise.along_the_fall(&z, &z, &kernels);
+    } else {
+        noise.at_midpoints(&mut z, true);
+    }
+    let (col, row) = (window.col - wide.col, window.row - wide.row);
+    z.crop(Window { col, row, cols: window.cols, rows: window.rows })
+}
+
+/// `cover` (nodes of spacing 2^level) without what lies more than a few nodes outside `clip` (cells).
+fn clipped(cover: Cover, clip: Window, level: u32) -> Cover {
+    const SPARE: i64 = 8;
+    let s = 1i64 << level;
+    let cut = |lo: i64, n: usize, clip_lo: i64, clip_n: usize| {
+        let a = lo.max(clip_lo.div_euclid(s) - SPARE);
+        let b = (lo + n as i64).min((clip_lo + clip_n as i64).div_euclid(s) + 1 + SPARE);
+        (a, (b - a).max(1) as usize)
+    };
+    let (col, cols) = cut(cover.col, cover.cols, clip.col, clip.cols);
+    let (row, rows) = cut(cover.row, cover.rows, clip.row, clip.rows);
+    Window { col, row, cols, rows }
+}
+
+fn sum(a: &Raster<f32>, b: &Raster<f32>) -> Raster<f32> {
+    let mut out = a.clone();
+    out.values.par_iter_mut().zip(&b.values).for_each(|(a, b)| *a += b);
+    out
+}
