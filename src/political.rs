@@ -2,8 +2,8 @@
 //! cell.
 
 use crate::borders::{
-    self, BorderClaims, BorderFile, BorderLine, Claim, PlaneClaim, PolityRegion, Problem, ReadOptions, RegionOptions,
-    cut_at_coast, political_regions, project_claims,
+    self, AreaChange, BorderClaims, BorderFile, BorderLine, Claim, PlaneClaim, PolityRegion, Problem, ReadOptions,
+    RegionOptions, area_changes, cut_at_coast, political_regions, project_claims,
 };
 use crate::error::{Error, Result};
 use crate::gdal_io::{self, Transformer, VectorReadOptions};
@@ -13,7 +13,7 @@ use crate::raster::Raster;
 use crate::region;
 use crate::water::{WaterBody, WaterKind};
 use crate::year::{Era, Year};
-use geo::MultiPolygon;
+use geo::{BooleanOps, MultiPolygon, Rect};
 use std::path::PathBuf;
 
 /// The political map of an era on a grid.
@@ -133,6 +133,22 @@ pub fn claims_with_borders(pack: &RegionPack, input: &BorderInput, era: Era) -> 
         });
     }
     Ok(out)
+}
+
+/// What each polity of the region `name` gained and lost between two years, within the region's window and without the
+/// sea; see [`area_changes`]. Packs are found as by [`pack::find_pack`].
+///
+/// # Errors
+/// Those of reading the pack; [`Error::NoClaims`] for a year without any claim.
+pub fn changes(name: &str, maps: &[PathBuf], from: Year, to: Year) -> Result<Vec<AreaChange>> {
+    let source = pack::open_pack(name, maps)?;
+    let pack = pack::read_pack(&source)?;
+    let (before, after) = (pack.select(Era::of(from))?, pack.select(Era::of(to))?);
+    let e = &pack.extent;
+    let window = MultiPolygon::from(Rect::new((e.west, e.south), (e.east, e.north)).to_polygon());
+    let seas: Vec<_> = region::read_seas(&source)?.into_iter().flat_map(|b| b.area.0).collect();
+    let land = window.difference(&MultiPolygon::new(seas));
+    Ok(area_changes(&before.claims, &after.claims, &|area| area.intersection(&land)))
 }
 
 /// A sentence where the claims of the era cover less than half of the land: the map is then mostly empty, and the reader

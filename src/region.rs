@@ -153,6 +153,18 @@ pub fn read_ground(source: &PackSource, dem: Option<&DemFile>, year: i32) -> Res
     Ok((Ground { land, sea_floor, bodies, rivers, notes }, files))
 }
 
+/// The seas of the pack in `source`, its own or the shipped ones, longitude and latitude.
+///
+/// # Errors
+/// Those of reading; [`Error::Content`] when they lack levels.
+pub fn read_seas(source: &PackSource) -> Result<Vec<WaterBody>> {
+    let file = match pack::base_layer_file(source, BaseLayer::Ocean) {
+        Some(name) => BaseFile { bytes: source.read(&name)?.into(), name },
+        None => BaseFile { name: shipped::OCEAN.name.to_string(), bytes: shipped::OCEAN.bytes.into() },
+    };
+    water_bodies(&file, WaterKind::Sea, i32::MAX)
+}
+
 /// The shipped elevation is rounded to 1 m in the mountains and to 0.25 m in the plains.
 const SHIPPED_QUANTUM_M: f64 = 0.5;
 

@@ -278,3 +278,141 @@ fn builds_take_folders_archives_and_mapped_fields() {
     assert_fails(&forced, 1, &["none of its features makes a claim"]);
     assert!(!shop.path("d").exists());
 }
+
+/// Everything in a folder, hidden files included.
+fn listing(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// An import of two worlds into `packs/NAME`, with licence and citation.
+fn import(shop: &Shop, name: &str, more: &[&str]) -> Output {
+    shop.write("worlds/world_1200.geojson", WORLD_1200);
+    shop.write("worlds/world_1300.geojson", WORLD_1200.replace("44.8", "44.5").replace("East", "Orient"));
+    let out = format!("packs/{name}");
+    let fixed = ["import", "worlds", "-o", &out, "--licence", "CC0-1.0", "--citation", "Made \"up\" \\ for a test"];
+    shop.run(&[&fixed[..], more].concat())
+}
+
+#[test]
+fn an_imported_pack_is_checked_and_built() {
+    let shop = Shop::new();
+    let bbox = ["--bbox", BOX, "--title", "Картли"];
+    let o = import(&shop, "kartli", &bbox);
+    assert_succeeds(&o);
+    for word in ["4 claims, 1200–1300 CE, EPSG:32638; read as historical-basemaps", "6 kept", "2 claims outside"] {
+        assert!(stdout(&o).contains(word), "no '{word}' in {}", stdout(&o));
+    }
+    assert_eq!(listing(&shop.path("packs")), ["kartli"]);
+    assert_eq!(listing(&shop.path("packs/kartli")), ["import.txt", "polities.geojson", "region.toml"]);
+    let checked = shop.run(&["check", "packs/kartli"]);
+    assert_succeeds(&checked);
+    assert!(stdout(&checked).contains("no problems"), "{}", stdout(&checked));
+    let account = std::fs::read_to_string(shop.path("packs/kartli/import.txt")).unwrap();
+    assert_eq!(account.lines().count(), 9, "{account}");
+    assert!(account.contains("feature 4 (Nowhere): skipped, it has no geometry"));
+    let toml = std::fs::read_to_string(shop.path("packs/kartli/region.toml")).unwrap();
+    let toml: toml::Table = toml.parse().unwrap();
+    assert_eq!(toml["sources"][0]["citation"].as_str(), Some("Made \"up\" \\ for a test"));
+    assert_eq!((toml["sources"][0]["licence"].as_str(), toml["title"].as_str()), (Some("CC0-1.0"), Some("Картли")));
+
+    let build = [
+        "build",
+        "--region",
+        "kartli",
+        "--maps",
+        "packs",
+        "--era",
+        "1250",
+        "--resolution",
+        "1000",
+        "--out",
+        "map",
+        "--json",
+    ];
+    let o = shop.run(&build);
+    assert_succeeds(&o);
+    let summary: serde_json::Value = serde_json::from_str(&stdout(&o)).unwrap();
+    assert_eq!(summary["polities"], 2);
+    assert!(std::fs::read_to_string(shop.path("map/manifest.json")).unwrap().contains("Made \\\"up\\\""));
+}
+
+#[test]
+fn an_import_asks_for_what_it_needs_and_leaves_nothing_half_written() {
+    let shop = Shop::new();
+    shop.write("world_1200.geojson", WORLD_1200);
+    let bare = ["import", "world_1200.geojson", "-o", "packs/a", "--bbox", BOX];
+    assert_fails(&shop.run(&bare), 2, &["--licence", "GPL-3.0"]);
+    assert_fails(&shop.run(&[&bare[..], &["--licence", "x"]].concat()), 2, &["--citation"]);
+    assert_fails(&import(&shop, "a", &["--bbox", "0,0,1,1"]), 2, &["--bbox", "no border lies in it"]);
+    assert_fails(&import(&shop, "a", &["--bbox", BOX, "--crs", "EPSG:4326"]), 2, &["geographic"]);
+    assert_fails(&import(&shop, "a", &["--bbox", BOX, "--name", "b"]), 2, &["-o packs/b"]);
+    assert_fails(&import(&shop, "a b", &["--bbox", BOX]), 2, &["--name", "letters"]);
+    assert_fails(&import(&shop, "a", &["--bbox", "-179,-60,179,80"]), 2, &["no UTM zone fits", "--crs"]);
+    assert!(!shop.path("packs").exists() || listing(&shop.path("packs")).is_empty());
+    shop.write("packs/a/mine.txt", "x");
+    assert_fails(&import(&shop, "a", &["--bbox", BOX]), 2, &["packs/a exists already"]);
+    assert_eq!(listing(&shop.path("packs/a")), ["mine.txt"]);
+}
+
+#[test]
+fn a_place_tells_who_held_it() {
+    let shop = Shop::new();
+    assert_succeeds(&import(&shop, "kartli", &["--bbox", BOX]));
+    let at = |place: &str, more: &[&str]| {
+        shop.run(&[&["at", "--region", "kartli", "--maps", "packs", "--place", place], more].concat())
+    };
+    // Between 44.5 and 44.8 E the holder changes in 1300.
+    let o = at("44.6,41.7", &[]);
+    assert_succeeds(&o);
+    let text = stdout(&o);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[3].starts_with("1200–1299 CE  Западное царство  polity  approximate"), "{text}");
+    assert!(lines[4].starts_with("1300 CE       Orient            polity  treaty"), "{text}");
+    assert!(!stdout(&at("44.6,41.7", &["--era", "1250"])).contains("Orient"));
+    assert!(stdout(&at("44.6,41.7", &["--era", "1500"])).contains("nobody is known"));
+    assert_fails(&at("10,50", &[]), 2, &["outside the region", "43.9..45.3 E"]);
+    assert_fails(&at("41.7,44.6", &[]), 2, &["longitude comes first"]);
+    assert_fails(&at("Tiflis", &[]), 2, &["no place", "44.8,41.7"]);
+
+    let named = shop.run(&["at", "--region", "caucasus", "--place", "Тифлис", "--era", "1200"]);
+    assert_succeeds(&named);
+    assert!(stdout(&named).starts_with("Тифлис (Tiflis), 44.8") && stdout(&named).contains("Kingdom of Georgia"));
+    let wrong = shop.run(&["at", "--region", "caucasus", "--place", "tiflys"]);
+    assert_fails(&wrong, 2, &["did you mean 'Tiflis'?"]);
+}
+
+#[test]
+fn a_diff_tells_what_was_gained_and_lost() {
+    let shop = Shop::new();
+    assert_succeeds(&import(&shop, "kartli", &["--bbox", BOX]));
+    let diff = |more: &[&str]| {
+        shop.run(&[&["diff", "--region", "kartli", "--maps", "packs", "--from", "1200", "--to", "1300"], more].concat())
+    };
+    let o = diff(&["--json"]);
+    assert_succeeds(&o);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&o)).unwrap();
+    let of = |id: &str, key: &str| {
+        json["changes"].as_array().unwrap().iter().find(|c| c["id"] == id).unwrap_or_else(|| panic!("{id} {json}"))[key]
+            .as_f64()
+            .unwrap()
+    };
+    // 0.3 degrees of longitude between 41.2 and 42.2 N: 0.3 * 9274 km2.
+    let west = "западное-царство";
+    assert!((of(west, "lost_km2") - 2776.0).abs() < 10.0, "{json}");
+    assert_eq!(of(west, "gained_km2"), 0.0);
+    assert!((of("orient", "gained_km2") - of("east", "lost_km2") - of(west, "lost_km2")).abs() < 0.01, "{json}");
+    let csv = stdout(&diff(&["--csv"]));
+    assert!(
+        csv.starts_with("id,name,kind,before_km2,after_km2,gained_km2,lost_km2\norient,Orient,polity,0.0,"),
+        "{csv}"
+    );
+    assert!(stdout(&diff(&[])).contains("1200 CE") && !stdout(&diff(&[])).contains("unchanged"));
+    let same = shop.run(&["diff", "--region", "kartli", "--maps", "packs", "--from", "1200", "--to", "1250"]);
+    assert!(stdout(&same).lines().nth(1).unwrap().contains("unchanged:"), "{}", stdout(&same));
+    let none = shop.run(&["diff", "--region", "kartli", "--maps", "packs", "--from", "1200", "--to", "1500"]);
+    assert_fails(&none, 1, &["no claims for 1500 CE", "1200–1300 CE"]);
+    assert_fails(&diff(&["--csv", "--json"]), 2, &["cannot be used with"]);
+}

@@ -11,13 +11,12 @@ const STEP_DEG: f64 = 0.1;
 /// polygon area after C. F. F. Karney, "Algorithms for geodesics", Journal of Geodesy 87, 2013, section 6, on edges of at
 /// most 0.1° (error below 1e-6 of the area for regions of some degrees). About a microsecond per step.
 pub fn area_km2(area_lonlat: &MultiPolygon<f64>) -> f64 {
-    area_lonlat
-        .iter()
-        .map(|p| {
-            let holes: f64 = p.interiors().iter().map(ring_m2).sum();
-            (ring_m2(p.exterior()) - holes).max(0.0) / 1e6
-        })
-        .sum()
+    let of = |p: &Polygon<f64>| {
+        let holes: f64 = p.interiors().iter().map(ring_m2).sum();
+        (ring_m2(p.exterior()) - holes).max(0.0) / 1e6
+    };
+    // From 0, because the sum of nothing is -0.
+    area_lonlat.iter().map(of).fold(0.0, |a, b| a + b)
 }
 
 /// What a ring encloses, square metres.

@@ -1,9 +1,12 @@
 //! The command line: arguments to resolved requests, requests to work, results to the terminal. One file per subcommand.
 
+mod at;
 mod borders;
 mod build;
 mod check;
+mod diff;
 mod eras;
+mod import;
 mod refine;
 mod regions;
 mod terminal;
@@ -34,6 +37,12 @@ enum Command {
     Regions(regions::Args),
     /// Show who is on the map of a region, and in which years
     Eras(eras::Args),
+    /// Show who held a place, by year
+    At(at::Args),
+    /// Show what each polity gained and lost between two years
+    Diff(diff::Args),
+    /// Make a region pack from border files
+    Import(Box<import::Args>),
     /// Check a region pack and report every problem at once
     Check(check::Args),
     /// Compare the files of a build with its manifest
@@ -103,6 +112,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
         Command::Refine(a) => refine::run(*a)?,
         Command::Regions(a) => regions::run(&a)?,
         Command::Eras(a) => eras::run(&a)?,
+        Command::At(a) => at::run(&a)?,
+        Command::Diff(a) => diff::run(&a)?,
+        Command::Import(a) => import::run(*a)?,
         Command::Check(a) => check::run(&a)?,
         Command::Verify(a) => verify::run(&a)?,
         Command::Completions { shell } => {

@@ -190,7 +190,10 @@ pub fn read_border_files(files: &[BorderFile], options: &ReadOptions) -> BorderC
                 remarks,
             };
             match (drafted, area) {
-                (Err(reason), _) | (Ok(_), Err(reason)) => line.fate = Fate::Skipped(reason),
+                (Err(reason), _) | (Ok(_), Err(reason)) => {
+                    line.fate = Fate::Skipped(reason);
+                    line.remarks.clear();
+                }
                 (Ok(mut draft), Ok((area, repair))) => {
                     line.repair = repair;
                     draft.claim.area = area;
