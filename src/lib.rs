@@ -7,6 +7,7 @@ pub mod borders;
 pub mod cli;
 pub mod constraint;
 pub mod contour;
+pub mod edtf;
 pub mod error;
 pub mod export;
 pub mod gdal_io;

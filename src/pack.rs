@@ -12,8 +12,8 @@ mod source;
 pub use crate::borders::{Problem, Severity};
 pub use source::PackSource;
 
-use crate::borders::adapter::{claim_boxes, outside_extent, overlapping_years, pack_claims};
 use crate::borders::problem::{shown, suggestion};
+use crate::borders::reader::{claim_boxes, outside_extent, overlapping_years, pack_claims};
 use crate::borders::{Claim, Selection, covered_spans, describe_spans, select};
 use crate::error::{Error, Result};
 use crate::grid::{LonLat, LonLatBox};

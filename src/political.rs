@@ -2,8 +2,8 @@
 //! cell.
 
 use crate::borders::{
-    self, BorderLine, Claim, FieldMapping, PlaneClaim, PolityRegion, RegionOptions, cut_at_coast, political_regions,
-    project_claims,
+    self, BorderFile, BorderLine, Claim, PlaneClaim, PolityRegion, ReadOptions, RegionOptions, cut_at_coast,
+    political_regions, project_claims,
 };
 use crate::error::{Error, Result};
 use crate::gdal_io::{self, Transformer, VectorReadOptions};
@@ -45,20 +45,27 @@ pub fn claims_with_borders(
     let stated = crs.map(|c| gdal_io::crs(c, "--src-crs")).transpose()?;
     let mut claims = pack.claims.clone();
     let mut notes = Vec::new();
+    let mut files = Vec::new();
     for path in border_files {
         let options = VectorReadOptions { crs: stated.as_ref(), crs_flag: "--src-crs" };
         let layers = gdal_io::read_features_wgs84(path, &options)?;
-        let features: Vec<_> = layers.into_iter().flat_map(|l| l.features).collect();
-        let name = region::file_label(path);
-        let (added, problems) = borders::claims_from_features(&features, &name, &FieldMapping::default());
-        let problems: Vec<_> = problems.into_iter().chain(pack::check_added_claims(&added, pack, &name)).collect();
+        let stem = path.file_stem().map_or(String::new(), |s| s.to_string_lossy().into_owned());
+        let features = layers.into_iter().flat_map(|l| l.features).collect();
+        files.push(BorderFile { label: region::file_label(path), stem, features });
+    }
+    if !files.is_empty() {
+        let read = borders::read_border_files(&files, &ReadOptions::default());
+        let name = files.iter().map(|f| f.label.as_str()).collect::<Vec<_>>().join(", ");
+        let problems: Vec<_> =
+            read.problems.into_iter().chain(pack::check_added_claims(&read.claims, pack, &name)).collect();
         let errors: Vec<String> = problems.iter().filter(|p| p.is_error()).map(ToString::to_string).collect();
         if !errors.is_empty() {
             return Err(Error::Pack { pack: name, count: errors.len(), list: errors.join("\n") });
         }
+        notes.push(format!("{name}: {} claims added; {}", read.claims.len(), read.account.summary()));
         notes.extend(problems.iter().map(ToString::to_string));
-        notes.push(format!("{name}: {} claims added", added.len()));
-        claims = borders::merge_claims(claims, added);
+        notes.extend(read.account.remarkable());
+        claims = borders::merge_claims(claims, read.claims);
     }
     if borders::select(&claims, era).is_empty() {
         return Err(Error::NoClaims {

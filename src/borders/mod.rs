@@ -1,23 +1,27 @@
 //! Who held what, when: claims, their years, and the regions and border lines of an era.
 //!
-//! Claims come in ([`adapter`]), those of an era are chosen ([`select()`]), their borders cut into shared arcs
+//! Claims come in ([`adapters`], and [`reader`] for packs), those of an era are chosen ([`select()`]), their borders cut into shared arcs
 //! ([`topology`]), smoothed ([`smooth`]) and put together as regions ([`regions`]) and rasters ([`stack()`]). No files, no
 //! GDAL: the caller reads, projects and rasterizes.
 
 mod colour;
 mod crossing;
 
-pub mod adapter;
+pub mod account;
+pub mod adapters;
 pub mod area;
 pub mod problem;
+pub mod reader;
 pub mod regions;
+pub mod repair;
 pub mod select;
 pub mod smooth;
 pub mod stack;
 pub mod timeline;
 pub mod topology;
 
-pub use adapter::{FieldMapping, claims_from_features};
+pub use account::{Account, Fate, FeatureAccount};
+pub use adapters::{BorderClaims, BorderFile, FieldMapping, ReadOptions, SourceKind, read_border_files};
 pub use area::area_km2;
 pub use problem::{Problem, Severity};
 pub use regions::{PlaneClaim, PoliticalRegions, RegionOptions, cut_at_coast, political_regions, project_claims};
@@ -26,7 +30,7 @@ pub use smooth::SmoothOptions;
 pub use stack::stack;
 pub use timeline::{Timeline, timeline};
 
-use crate::year::Span;
+use crate::year::{Span, Year};
 use geo::{LineString, MultiPolygon};
 
 /// What a claim is about.
@@ -100,6 +104,55 @@ impl Certainty {
     }
 }
 
+/// Years among which one lies; the ends of [`Span::ALWAYS`] are open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct YearRange {
+    /// The first that it may be.
+    pub earliest: Year,
+    /// The last that it may be.
+    pub latest: Year,
+}
+
+/// How far the years of a claim are in doubt, as its source says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Doubt {
+    /// When it began.
+    pub first: YearRange,
+    /// Its last year.
+    pub last: YearRange,
+    /// The source calls a date approximate.
+    pub is_approximate: bool,
+    /// The source calls a date uncertain.
+    pub is_uncertain: bool,
+}
+
+impl Doubt {
+    /// Whether anything is doubted.
+    pub fn is_any(&self) -> bool {
+        let is_open = |r: &YearRange| r.earliest != r.latest;
+        is_open(&self.first) || is_open(&self.last) || self.is_approximate || self.is_uncertain
+    }
+}
+
+/// `begins 1300–1399 CE, ends 1450–1459 CE, dates approximate`.
+impl std::fmt::Display for Doubt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let range = |r: &YearRange, word: &str| {
+            let span =
+                Span { start: r.earliest, end: if r.latest == Span::ALWAYS.end { r.latest } else { r.latest.next() } };
+            (r.earliest != r.latest).then(|| format!("{word} {span}"))
+        };
+        let said = |is: bool, word: &str| is.then(|| word.to_string());
+        let parts = [
+            range(&self.first, "begins"),
+            range(&self.last, "ends"),
+            said(self.is_approximate, "dates approximate"),
+            said(self.is_uncertain, "dates uncertain"),
+        ];
+        f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+}
+
 /// A polity's hold on an area over a span of years, longitude and latitude (WGS 84).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
@@ -115,6 +168,8 @@ pub struct Claim {
     pub local_lang: String,
     /// When it holds.
     pub span: Span,
+    /// How far its first and last year are in doubt; `None` when nothing says so.
+    pub doubt: Option<Doubt>,
     /// What it is.
     pub kind: ClaimKind,
     /// The polity above it, by id.
@@ -172,6 +227,7 @@ pub(crate) mod tests {
             name_local: String::new(),
             local_lang: String::new(),
             span: span.parse().unwrap(),
+            doubt: None,
             kind: ClaimKind::Polity,
             parent: None,
             certainty: Certainty::Approximate,

@@ -219,7 +219,7 @@ impl Reader<'_> {
     /// A year, `None` when it is open.
     fn open_year(&mut self, item: &Map<String, Value>, key: &str, k: usize) -> Option<Year> {
         let value = item.get(key).filter(|v| !v.is_null())?;
-        match crate::borders::adapter::year_of(value) {
+        match crate::borders::reader::year_of(value) {
             Ok(year) => Some(year),
             Err((found, expected)) => {
                 self.say(&format!("names[{k}].{key}"), found, expected);

@@ -53,6 +53,7 @@ fn polity(code: u16, name: &str, kind: ClaimKind, outline: MultiPolygon<f64>, co
         name_local: "საქართველო".into(),
         local_lang: "ka".into(),
         span: Span { start: Year(1100), end: Year(1300) },
+        doubt: None,
         kind,
         parent: None,
         certainty: Certainty::Approximate,
