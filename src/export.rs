@@ -39,7 +39,7 @@ pub struct Product<'a> {
     pub regions: &'a RegionsOnGrid,
     /// Rivers in the grid's CRS.
     pub rivers: &'a [River],
-    /// Seas and lakes, longitude and latitude.
+    /// Seas and lakes in the grid's CRS.
     pub bodies: &'a [WaterBody],
     /// The pack.
     pub pack: &'a RegionPack,
@@ -296,7 +296,7 @@ pub fn write_vectors(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
         .iter()
         .map(|b| {
             feature(
-                crate::region::projected(&b.area, &forward),
+                b.area.clone(),
                 json!({"name": b.name, "name_ru": b.name_ru, "kind": b.kind.name(), "level_m": b.level_m}),
             )
         })
@@ -432,8 +432,6 @@ fn contour_features(p: &Product) -> Vec<Feature> {
 pub fn write_sheet(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
     let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
     let forward = Transformer::new(&wgs84, &p.grid.crs)?;
-    let bodies: Vec<WaterBody> =
-        p.bodies.iter().map(|b| WaterBody { area: crate::region::projected(&b.area, &forward), ..b.clone() }).collect();
     let project = |at: LonLat| forward.point(Xy { x: at.lon, y: at.lat });
     let era = p.era.to_string();
     let imprint = imprint(p);
@@ -446,7 +444,7 @@ pub fn write_sheet(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
         polities: &p.regions.polities,
         borders: &p.regions.borders,
         rivers: p.rivers,
-        water_bodies: &bodies,
+        water_bodies: p.bodies,
         places: &p.pack.places,
         peaks: &p.pack.peaks,
         physical: &p.pack.physical,

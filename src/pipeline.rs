@@ -8,7 +8,7 @@ use crate::constraint::{self, LaidRiver, RiverOnCoarse, RiverOptions};
 use crate::error::{Error, Result};
 use crate::export::{self, Product};
 use crate::gdal_io::{self, Transformer};
-use crate::grid::{Cell, Crs, Extent, Grid, LonLat, LonLatBox, Window, Xy};
+use crate::grid::{Crs, Extent, Grid, LonLatBox, Window, Xy};
 use crate::manifest::{FileRecord, RunRecord, SourceRecord, StageSeconds};
 use crate::pack::{self, PackSource, RegionPack};
 use crate::political::{self, BorderInput, ClaimsForBuild};
@@ -104,7 +104,7 @@ struct Plan {
     source: PackSource,
     pack: RegionPack,
     claims: Vec<Claim>,
-    /// The grid of the whole pack: regions and constraints are worked out for it, whatever part is built.
+    /// The grid of the whole pack: coarse cells are sized by it, whatever part is built.
     whole: Grid,
     /// The grid to build.
     grid: Grid,
@@ -118,14 +118,7 @@ struct Plan {
 /// # Errors
 /// Every [`Error`] of the stages; on any of them the output folder is as it was before.
 pub fn build(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -> Result<BuildSummary> {
-    if request.threads == Some(0) {
-        return Err(Error::argument("--threads", 0, "give 1 or more"));
-    }
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(request.threads.unwrap_or(0))
-        .build()
-        .map_err(|e| Error::argument("--threads", e, "give a smaller number"))?;
-    pool.install(|| build_in_pool(request, progress))
+    resources::with_threads(request.threads, || build_in_pool(request, progress))
 }
 
 fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -> Result<BuildSummary> {
@@ -143,7 +136,11 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
     // One cell more on each side, so that slopes at the edge are those of the whole.
     let ring = Window { cols: grid.cols, rows: grid.rows, col: 0, row: 0 }.grown(1);
 
-    let (terrain, rivers, river_notes) = clock.time(Stage::Constrain, || constrain(&plan, &ground, ring))?;
+    let (terrain, bodies, rivers, river_notes) = clock.time(Stage::Constrain, || {
+        let bodies = region::projected_bodies(&ground.bodies, &grid.crs)?;
+        let (terrain, rivers, notes) = constrain(&plan, &ground, &bodies, ring)?;
+        Ok((terrain, bodies, rivers, notes))
+    })?;
 
     let relief = clock.time(Stage::Terrain, || {
         let origin = grid.lattice_origin();
@@ -156,9 +153,8 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
     let water = water_mask(&terrain, &relief, &plan, ring);
     drop(terrain);
 
-    let regions = clock.time(Stage::Regions, || {
-        political::regions_on_grid(&plan.claims, request.era, &plan.whole, grid, &ground.bodies, &water)
-    })?;
+    let regions =
+        clock.time(Stage::Regions, || political::regions_on_grid(&plan.claims, request.era, grid, &bodies, &water))?;
     let notes: Vec<String> =
         plan.notes.iter().chain(&regions.notes).chain(&ground.notes).chain(&river_notes).cloned().collect();
 
@@ -176,7 +172,7 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
         water,
         regions: &regions,
         rivers: &rivers,
-        bodies: &ground.bodies,
+        bodies: &bodies,
         pack: &plan.pack,
         era: request.era,
         elevation_source: &elevation_source,
@@ -318,27 +314,12 @@ const MEMORY_PER_CELL: u64 = 72;
 const DISK_PER_CELL: u64 = 14;
 
 fn check_resources(grid: &Grid, out: &Path) -> Result<()> {
-    let cells = grid.cols as u64 * grid.rows as u64;
-    let too_large = |need: u64, of_what, have: u64| {
-        Err(Error::TooLarge {
-            cols: grid.cols as u64,
-            rows: grid.rows as u64,
-            need: resources::human_bytes(need),
-            of_what,
-            have: resources::human_bytes(have),
-        })
-    };
+    let (cols, rows) = (grid.cols as u64, grid.rows as u64);
+    let cells = cols * rows;
     let memory = cells.saturating_mul(MEMORY_PER_CELL).saturating_add(400 << 20);
-    match resources::memory_available() {
-        Some(have) if memory > have => return too_large(memory, "memory", have),
-        _ => {}
-    }
+    resources::require(cols, rows, memory, "memory", resources::memory_available())?;
     let disk = cells.saturating_mul(DISK_PER_CELL).saturating_add(40 << 20);
-    let existing = out.ancestors().find(|p| p.exists()).unwrap_or(Path::new("."));
-    match gdal_io::disk_free(existing) {
-        Some(have) if disk > have => too_large(disk, "disk", have),
-        _ => Ok(()),
-    }
+    resources::require(cols, rows, disk, "disk", gdal_io::disk_free(out))
 }
 
 /// Working folders of builds that are under way.
@@ -435,8 +416,13 @@ fn open_to_all(_: &Path) -> Result<()> {
 }
 
 /// Everything that binds the relief of `window` (cells of the plan's grid), and the rivers as they were laid, in the working
-/// CRS.
-fn constrain(plan: &Plan, ground: &Ground, window: Window) -> Result<(Terrain, Vec<River>, Vec<String>)> {
+/// CRS. `bodies` are the ground's, in the working CRS.
+fn constrain(
+    plan: &Plan,
+    ground: &Ground,
+    bodies: &[WaterBody],
+    window: Window,
+) -> Result<(Terrain, Vec<River>, Vec<String>)> {
     let grid = &plan.grid;
     let cell_m = grid.transform.cell_width;
     let mut notes = Vec::new();
@@ -453,7 +439,7 @@ fn constrain(plan: &Plan, ground: &Ground, window: Window) -> Result<(Terrain, V
     let origin = grid.lattice_origin();
     let absolute = Window { col: origin.col + region.col, row: origin.row + region.row, ..region };
     let placement = placement(&grid.crs, &land, cell_m, absolute)?;
-    check_cover(plan, &land, &placement, absolute)?;
+    check_cover(plan, &land, &placement)?;
     let sea_floor = match &ground.sea_floor {
         None => None,
         Some(floor) => {
@@ -463,10 +449,9 @@ fn constrain(plan: &Plan, ground: &Ground, window: Window) -> Result<(Terrain, V
         }
     };
 
-    let areas: Vec<_> =
-        ground.bodies.iter().enumerate().map(|(k, b)| (region::projected(&b.area, &to_work), k as u16 + 1)).collect();
+    let areas: Vec<_> = bodies.iter().zip(1..).map(|(b, code)| (b.area.clone(), code)).collect();
     let body = gdal_io::rasterize(&areas, &region_grid)?;
-    let bodies = ground.bodies.iter().map(|b| BodyLevel { kind: b.kind, level_m: b.level_m as f32 }).collect();
+    let bodies = bodies.iter().map(|b| BodyLevel { kind: b.kind, level_m: b.level_m as f32 }).collect();
 
     let (courses, rivers) = rivers_on_lattice(ground, &land, &surface, grid, &mut notes)?;
     let pins = pins(plan, &to_work, &mut notes);
@@ -537,7 +522,7 @@ fn placement(crs: &Crs, coarse: &CoarseRaster, cell_m: f64, absolute: Window) ->
 }
 
 /// The elevation model must lie under the whole map, not only under a part of it.
-fn check_cover(plan: &Plan, land: &CoarseRaster, placement: &Placement, region: Window) -> Result<()> {
+fn check_cover(plan: &Plan, land: &CoarseRaster, placement: &Placement) -> Result<()> {
     let origin = plan.grid.lattice_origin();
     let (mut outside, mut n) = (0u64, 0u64);
     for row in (0..plan.grid.rows as i64).step_by(16) {
@@ -549,7 +534,6 @@ fn check_cover(plan: &Plan, land: &CoarseRaster, placement: &Placement, region: 
             }
         }
     }
-    let _ = region;
     if outside == 0 {
         return Ok(());
     }
@@ -706,9 +690,4 @@ fn source_records(pack: &RegionPack, ground: &[GroundFile]) -> Vec<SourceRecord>
         licence: s.licence.clone(),
     });
     data.chain(works).collect()
-}
-
-/// The centre of a cell as longitude and latitude.
-pub fn lon_lat(grid: &Grid, cell: Cell, to_wgs84: &Transformer) -> Option<LonLat> {
-    to_wgs84.point(grid.transform.centre(cell)).map(|p| LonLat { lon: p.x, lat: p.y })
 }

@@ -176,15 +176,14 @@ fn thin_cover(regions: &Raster<u16>, water: &Raster<u8>, claims: &[Claim], era: 
 
 /// The regions of `era` on `grid`.
 ///
-/// Codes, colours, smoothing and precedence are worked out from all claims on the pack's grid `whole`, so that a part of the
-/// map has the same ones. `water` (codes of [`WaterKind`] on `grid`) keeps regions off the sea.
+/// Codes, colours, smoothing and precedence are worked out from all claims of the era, so that a part of the map has the
+/// same ones. `bodies` (in the grid's CRS) and `water` (codes of [`WaterKind`] on `grid`) keep regions off the sea.
 ///
 /// # Errors
 /// Those of projection; [`Error::GridMismatch`] never, the masks being made here.
 pub fn regions_on_grid(
     claims: &[Claim],
     era: Era,
-    whole: &Grid,
     grid: &Grid,
     bodies: &[WaterBody],
     water: &Raster<u8>,
@@ -212,12 +211,8 @@ pub fn regions_on_grid(
         }
     }
     notes.extend(thin_cover(&regions, water, claims, era));
-    let seas: Vec<_> = bodies
-        .iter()
-        .filter(|b| b.kind == WaterKind::Sea)
-        .flat_map(|b| region::projected(&b.area, &forward).0)
-        .collect();
-    let _ = whole;
+    let seas: Vec<_> =
+        bodies.iter().filter(|b| b.kind == WaterKind::Sea).flat_map(|b| b.area.0.iter().cloned()).collect();
     let mut cut = cut_at_coast(&uncut, &MultiPolygon::new(seas), &grid.extent());
     cut.measure_areas(&|p: Xy| back.point(p).map(|q| LonLat { lon: q.x, lat: q.y }));
     Ok(RegionsOnGrid { regions, contested, polities: cut.polities, borders: cut.borders, notes })

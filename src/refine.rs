@@ -97,14 +97,7 @@ pub struct RefineSummary {
 /// # Errors
 /// Those of reading and writing; [`Error::Argument`] for impossible options; [`Error::TooLarge`].
 pub fn refine(request: &RefineRequest) -> Result<RefineSummary> {
-    if request.threads == Some(0) {
-        return Err(Error::argument("--threads", 0, "give 1 or more"));
-    }
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(request.threads.unwrap_or(0))
-        .build()
-        .map_err(|e| Error::argument("--threads", e, "give a smaller number"))?;
-    pool.install(|| refine_in_pool(request))
+    resources::with_threads(request.threads, || refine_in_pool(request))
 }
 
 /// The fine frame over the coarse one.
@@ -143,7 +136,7 @@ fn refine_in_pool(request: &RefineRequest) -> Result<RefineSummary> {
     check_memory(&frame)?;
 
     let mut contradictions = Vec::new();
-    let quantum_m = quantum_of(&coarse.raster);
+    let quantum_m = region::apparent_quantum_m(&coarse.raster);
     let mut roughness = RoughnessModel { gain: request.roughness, quantum_m };
     let mut hurst = request.hurst.map_or(HurstCurve::Measured, HurstCurve::Constant);
     if let Some(path) = &request.roughness_from {
@@ -223,29 +216,7 @@ fn refine_in_pool(request: &RefineRequest) -> Result<RefineSummary> {
 fn read_coarse(path: &Path, crs: Option<&str>) -> Result<RasterFile> {
     let stated = crs.map(|c| gdal_io::crs(c, "--crs")).transpose()?;
     let options = RasterReadOptions { crs: stated.as_ref(), crs_flag: "--crs", ..RasterReadOptions::default() };
-    let file = gdal_io::read_raster(path, &options)?;
-    let (mut low, mut high, mut known) = (f32::MAX, f32::MIN, false);
-    for &v in file.raster.values.iter().filter(|v| v.is_finite()) {
-        low = low.min(v);
-        high = high.max(v);
-        known = true;
-    }
-    if !known {
-        return Err(Error::content(path.display(), "no cell has a value", "an elevation model in metres"));
-    }
-    if low < -12_000.0 || high > 40_000.0 {
-        return Err(Error::content(
-            path.display(),
-            format!("values from {low} to {high}"),
-            "elevations in metres between -12000 and 40000; set the file's nodata value or its scale",
-        ));
-    }
-    Ok(file)
-}
-
-/// Rounding step of the values: 1 where all are whole, else 0.
-fn quantum_of(values: &Raster<f32>) -> f64 {
-    if values.values.iter().filter(|v| v.is_finite()).all(|v| v.fract() == 0.0) { 1.0 } else { 0.0 }
+    region::read_elevation(path.into(), &region::file_label(path), &options, 40_000)
 }
 
 /// Ground size of one cell of `grid` in its middle, metres east and north.
@@ -321,16 +292,7 @@ fn check_memory(frame: &Frame) -> Result<()> {
     let halo = 2 * terrain::halo_cells(frame.cell_m, frame.span_cells) as u64;
     let (cols, rows) = (frame.grid.cols as u64, frame.grid.rows as u64);
     let need = (cols + halo).saturating_mul(rows + halo).saturating_mul(MEMORY_PER_CELL);
-    match resources::memory_available() {
-        Some(have) if need > have => Err(Error::TooLarge {
-            cols,
-            rows,
-            need: resources::human_bytes(need),
-            of_what: "memory",
-            have: resources::human_bytes(have),
-        }),
-        _ => Ok(()),
-    }
+    resources::require(cols, rows, need, "memory", resources::memory_available())
 }
 
 /// Vector files, brought into the model's CRS.
@@ -363,14 +325,6 @@ fn name_of(feature: &Feature, k: usize) -> String {
     feature.text("name").unwrap_or_else(|| format!("feature {}", k + 1))
 }
 
-fn polygons_of(geometry: Option<Geometry<f64>>) -> Option<MultiPolygon<f64>> {
-    match geometry? {
-        Geometry::Polygon(p) => Some(MultiPolygon::new(vec![p])),
-        Geometry::MultiPolygon(m) => Some(m),
-        _ => None,
-    }
-}
-
 fn nothing_in(path: &Path, expected: &str) -> Error {
     Error::content(path.display(), "no feature that can be used", expected)
 }
@@ -385,7 +339,7 @@ fn water(
     let Some(path) = path else { return Ok((Raster::filled(grid.cols, grid.rows, 0), Vec::new())) };
     let (mut areas, mut bodies) = (Vec::new(), Vec::new());
     for feature in vectors.read(path)? {
-        let Some(area) = polygons_of(feature.geometry.clone()) else { continue };
+        let Some(area) = feature.area() else { continue };
         let level = number_of(&feature, &["level_m", "level", "elevation", "ele", "z"]);
         let Some(level_m) = level.map(|v| v as f32).or_else(|| low_value_under(&area, coarse)) else { continue };
         let is_sea = feature.text("kind").is_some_and(|k| k == "sea" || k == "ocean");
@@ -433,12 +387,7 @@ fn rivers(
     let model = CoarseRaster { grid: coarse.grid.clone(), values: coarse.raster.clone(), quantum_m: 0.0 };
     let mut drawn = Vec::new();
     for (k, feature) in vectors.read(path)?.into_iter().enumerate() {
-        let lines = match feature.geometry.clone() {
-            Some(Geometry::LineString(l)) => vec![l],
-            Some(Geometry::MultiLineString(m)) => m.0,
-            _ => continue,
-        };
-        for line in lines {
+        for line in feature.lines() {
             let mut line: Vec<Uv> = line.0.iter().map(|c| model.uv(Xy { x: c.x, y: c.y })).collect();
             if let (Some(&a), Some(&b)) = (line.first(), line.last())
                 && surface.elevation(a) < surface.elevation(b)
@@ -542,7 +491,7 @@ fn intervals(
     let Some(path) = path else { return Ok((None, Vec::new())) };
     let (mut areas, mut classes, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for (k, feature) in vectors.read(path)?.into_iter().enumerate() {
-        let Some(area) = polygons_of(feature.geometry.clone()) else { continue };
+        let Some(area) = feature.area() else { continue };
         let low = number_of(&feature, &["low_m", "low", "min"]);
         let high = number_of(&feature, &["high_m", "high", "max"]);
         if low.is_none() && high.is_none() {

@@ -2,7 +2,7 @@
 //! to one form. Nothing here depends on the window that is built.
 
 use crate::error::{Error, Result};
-use crate::gdal_io::{self, RasterReadOptions, Source, Transformer, VectorReadOptions};
+use crate::gdal_io::{self, RasterFile, RasterReadOptions, Source, Transformer, VectorReadOptions};
 use crate::grid::{Crs, Grid, Xy};
 use crate::pack::{self, BaseLayer, PackSource};
 use crate::raster::Raster;
@@ -10,7 +10,7 @@ use crate::shipped::{self, ShippedFile};
 use crate::terrain::Uv;
 use crate::vector::Feature;
 use crate::water::{River, WaterBody, WaterKind};
-use geo::{Geometry, MapCoords, MultiPolygon};
+use geo::{Coord, LineString, MultiPolygon, Polygon};
 use std::path::{Path, PathBuf};
 
 /// An elevation model of the user's own.
@@ -45,9 +45,7 @@ impl CoarseRaster {
         let t = &self.grid.transform;
         Xy { x: t.origin_x + p.u * t.cell_width, y: t.origin_y - p.v * t.cell_height }
     }
-}
 
-impl CoarseRaster {
     /// The means of `n` x `n` cells, voids left out; a block without any value stays void. Cells beyond the last whole
     /// block are dropped.
     pub fn averaged(&self, n: usize) -> CoarseRaster {
@@ -114,19 +112,16 @@ pub fn read_ground(source: &PackSource, dem: Option<&DemFile>, year: i32) -> Res
     let mut files = Vec::new();
     let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
     let mut layer = |layer, shipped: ShippedFile| -> Result<BaseFile> {
-        match pack::base_layer_file(source, layer) {
-            // The manifest lists the pack's own files already.
-            Some(name) => Ok(BaseFile { bytes: source.read(&name)?.into(), name }),
-            None => {
-                files.push(GroundFile::Shipped(shipped));
-                Ok(BaseFile { name: shipped.name.to_string(), bytes: shipped.bytes.into() })
-            }
+        let file = BaseFile::of(source, layer, &shipped)?;
+        // The manifest lists the pack's own files already.
+        if !file.is_own {
+            files.push(GroundFile::Shipped(shipped));
         }
+        Ok(file)
     };
     let mut bodies = water_bodies(&layer(BaseLayer::Ocean, shipped::OCEAN)?, WaterKind::Sea, year)?;
     bodies.extend(water_bodies(&layer(BaseLayer::Lakes, shipped::LAKES)?, WaterKind::Lake, year)?);
     let rivers = rivers(&layer(BaseLayer::Rivers, shipped::RIVERS)?)?;
-    let own_elevation = pack::base_layer_file(source, BaseLayer::Elevation).is_some();
     let land = match dem {
         Some(dem) => {
             let stated = dem.crs.as_deref().map(|c| gdal_io::crs(c, "--dem-crs")).transpose()?;
@@ -138,7 +133,7 @@ pub fn read_ground(source: &PackSource, dem: Option<&DemFile>, year: i32) -> Res
         None => {
             let file = layer(BaseLayer::Elevation, shipped::LAND)?;
             let source = Source::Bytes { name: &file.name, bytes: &file.bytes };
-            if own_elevation {
+            if file.is_own {
                 read_dem(source, &file.name, None, &bodies, &wgs84, &mut notes)?
             } else {
                 let read = gdal_io::read_raster(source, &RasterReadOptions::default())?;
@@ -158,10 +153,7 @@ pub fn read_ground(source: &PackSource, dem: Option<&DemFile>, year: i32) -> Res
 /// # Errors
 /// Those of reading; [`Error::Content`] when they lack levels.
 pub fn read_seas(source: &PackSource) -> Result<Vec<WaterBody>> {
-    let file = match pack::base_layer_file(source, BaseLayer::Ocean) {
-        Some(name) => BaseFile { bytes: source.read(&name)?.into(), name },
-        None => BaseFile { name: shipped::OCEAN.name.to_string(), bytes: shipped::OCEAN.bytes.into() },
-    };
+    let file = BaseFile::of(source, BaseLayer::Ocean, &shipped::OCEAN)?;
     water_bodies(&file, WaterKind::Sea, i32::MAX)
 }
 
@@ -172,6 +164,18 @@ const SHIPPED_QUANTUM_M: f64 = 0.5;
 struct BaseFile {
     name: String,
     bytes: std::borrow::Cow<'static, [u8]>,
+    /// Whether it is the pack's own, in place of the shipped one.
+    is_own: bool,
+}
+
+impl BaseFile {
+    /// The file for `layer` of the pack in `source`: its own, else the shipped one.
+    fn of(source: &PackSource, layer: BaseLayer, shipped: &ShippedFile) -> Result<BaseFile> {
+        Ok(match pack::base_layer_file(source, layer) {
+            Some(name) => BaseFile { bytes: source.read(&name)?.into(), name, is_own: true },
+            None => BaseFile { name: shipped.name.to_string(), bytes: shipped.bytes.into(), is_own: false },
+        })
+    }
 }
 
 /// Reads the user's elevation model: voids stay void, cells whose centre lies in a sea become void unless they stand clearly
@@ -185,20 +189,8 @@ fn read_dem(
     notes: &mut Vec<String>,
 ) -> Result<CoarseRaster> {
     let options = RasterReadOptions { crs: stated, ..RasterReadOptions::default() };
-    let read = gdal_io::read_raster(source, &options)?;
+    let read = read_elevation(source, label, &options, 9_000)?;
     let (grid, mut values) = (read.grid, read.raster);
-    if !values.values.iter().any(|v| v.is_finite()) {
-        return Err(Error::content(label, "no cell has a value", "an elevation model in metres"));
-    }
-    let (low, high) =
-        values.values.iter().filter(|v| v.is_finite()).fold((f32::MAX, f32::MIN), |(l, h), &v| (l.min(v), h.max(v)));
-    if low < -12_000.0 || high > 9_000.0 {
-        return Err(Error::content(
-            label,
-            format!("values from {low} to {high}"),
-            "elevations in metres between -12000 and 9000; set the file's nodata value or its scale",
-        ));
-    }
     let to_dem = Transformer::new(wgs84, &grid.crs)?;
     let seas: Vec<(MultiPolygon<f64>, u16)> = bodies
         .iter()
@@ -217,26 +209,58 @@ fn read_dem(
     if drowned > 0 {
         notes.push(format!("{label}: {drowned} cells on the open sea are taken as water, not land"));
     }
-    let whole = values.values.iter().filter(|v| v.is_finite()).all(|v| v.fract() == 0.0);
-    Ok(CoarseRaster { grid, values, quantum_m: if whole { 1.0 } else { 0.0 } })
+    let quantum_m = apparent_quantum_m(&values);
+    Ok(CoarseRaster { grid, values, quantum_m })
+}
+
+/// An elevation model, if it has values and they can be metres: between -12000 and `highest_m`.
+///
+/// # Errors
+/// Those of [`gdal_io::read_raster`]; [`Error::Content`] for an empty one or other values.
+pub fn read_elevation(source: Source, label: &str, options: &RasterReadOptions, highest_m: i32) -> Result<RasterFile> {
+    let file = gdal_io::read_raster(source, options)?;
+    let known = file.raster.values.iter().copied().filter(|v| v.is_finite());
+    let Some((low, high)) =
+        known.fold(None, |range, v| range.map_or(Some((v, v)), |(l, h)| Some((v.min(l), v.max(h)))))
+    else {
+        return Err(Error::content(label, "no cell has a value", "an elevation model in metres"));
+    };
+    if low < -12_000.0 || high > highest_m as f32 {
+        return Err(Error::content(
+            label,
+            format!("values from {low} to {high}"),
+            format!("elevations in metres between -12000 and {highest_m}; set the file's nodata value or its scale"),
+        ));
+    }
+    Ok(file)
+}
+
+/// Rounding step of the values: 1 where all are whole, else 0.
+pub fn apparent_quantum_m(values: &Raster<f32>) -> f64 {
+    if values.values.iter().filter(|v| v.is_finite()).all(|v| v.fract() == 0.0) { 1.0 } else { 0.0 }
 }
 
 /// `area` through `transformer`, vertex by vertex; vertices without an image are dropped.
-pub fn projected(area: &MultiPolygon<f64>, transformer: &Transformer) -> MultiPolygon<f64> {
-    let moved = area.map_coords(|c| match transformer.point(Xy { x: c.x, y: c.y }) {
-        Some(p) => geo::Coord { x: p.x, y: p.y },
-        None => geo::Coord { x: f64::NAN, y: f64::NAN },
-    });
-    let clean = |ring: &geo::LineString<f64>| {
-        geo::LineString::new(ring.0.iter().copied().filter(|c| c.x.is_finite() && c.y.is_finite()).collect())
+fn projected(area: &MultiPolygon<f64>, transformer: &Transformer) -> MultiPolygon<f64> {
+    let ring = |ring: &LineString<f64>| {
+        let (mut xs, mut ys): (Vec<f64>, Vec<f64>) = ring.0.iter().map(|c| (c.x, c.y)).unzip();
+        transformer.forward(&mut xs, &mut ys);
+        let images = xs.into_iter().zip(ys).map(|(x, y)| Coord { x, y });
+        LineString::new(images.filter(|c| c.x.is_finite() && c.y.is_finite()).collect())
     };
-    MultiPolygon::new(
-        moved
-            .iter()
-            .map(|p| geo::Polygon::new(clean(p.exterior()), p.interiors().iter().map(clean).collect()))
-            .filter(|p| p.exterior().0.len() > 3)
-            .collect(),
-    )
+    area.iter()
+        .map(|p| Polygon::new(ring(p.exterior()), p.interiors().iter().map(ring).collect()))
+        .filter(|p| p.exterior().0.len() > 3)
+        .collect()
+}
+
+/// `bodies` (longitude and latitude) in `crs`.
+///
+/// # Errors
+/// [`Error::Argument`] where PROJ cannot transform to it.
+pub fn projected_bodies(bodies: &[WaterBody], crs: &Crs) -> Result<Vec<WaterBody>> {
+    let to_crs = Transformer::new(&gdal_io::crs(gdal_io::WGS84, "--crs")?, crs)?;
+    Ok(bodies.iter().map(|b| WaterBody { area: projected(&b.area, &to_crs), ..b.clone() }).collect())
 }
 
 fn features_of(file: &BaseFile) -> Result<Vec<Feature>> {
@@ -248,11 +272,7 @@ fn features_of(file: &BaseFile) -> Result<Vec<Feature>> {
 fn water_bodies(file: &BaseFile, kind: WaterKind, year: i32) -> Result<Vec<WaterBody>> {
     let mut out = Vec::new();
     for (k, feature) in features_of(file)?.into_iter().enumerate() {
-        let area = match feature.geometry.clone() {
-            Some(Geometry::Polygon(p)) => MultiPolygon::new(vec![p]),
-            Some(Geometry::MultiPolygon(m)) => m,
-            _ => continue,
-        };
+        let Some(area) = feature.area() else { continue };
         let level_m = feature.number("level_m").ok_or_else(|| {
             Error::content(
                 format!("{} feature {}", file.name, k + 1),
@@ -279,12 +299,7 @@ fn water_bodies(file: &BaseFile, kind: WaterKind, year: i32) -> Result<Vec<Water
 fn rivers(file: &BaseFile) -> Result<Vec<River>> {
     let mut out = Vec::new();
     for feature in features_of(file)? {
-        let lines = match feature.geometry.clone() {
-            Some(Geometry::LineString(l)) => vec![l],
-            Some(Geometry::MultiLineString(m)) => m.0,
-            _ => continue,
-        };
-        for line in lines {
+        for line in feature.lines() {
             out.push(River {
                 name: feature.text("name").unwrap_or_default(),
                 name_ru: feature.text("name_ru").unwrap_or_default(),

@@ -1,5 +1,35 @@
 //! What the machine has to spare, asked before large rasters are allocated.
 
+use crate::error::{Error, Result};
+
+/// Runs `work` with `threads` worker threads; `None` is one per core.
+///
+/// # Errors
+/// [`Error::Argument`] for 0 threads or more than the system gives; those of `work`.
+pub fn with_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    if threads == Some(0) {
+        return Err(Error::argument("--threads", 0, "give 1 or more"));
+    }
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.unwrap_or(0))
+        .build()
+        .map_err(|e| Error::argument("--threads", e, "give a smaller number"))?
+        .install(work)
+}
+
+/// Refuses a raster of `cols` x `rows` cells that needs more bytes than there are.
+///
+/// # Errors
+/// [`Error::TooLarge`], where `have` is known and less than `need`.
+pub fn require(cols: u64, rows: u64, need: u64, of_what: &'static str, have: Option<u64>) -> Result<()> {
+    match have {
+        Some(have) if need > have => {
+            Err(Error::TooLarge { cols, rows, need: human_bytes(need), of_what, have: human_bytes(have) })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Bytes of memory that can be taken without swapping: what the kernel says is available, or what the container's limit
 /// leaves, whichever is less. `None` where neither is said (not Linux).
 pub fn memory_available() -> Option<u64> {

@@ -1,6 +1,6 @@
 //! Vector features in memory: geometry with attributes, as read from any file. No GDAL, no files.
 
-use geo::Geometry;
+use geo::{Geometry, LineString, MultiPolygon};
 use serde_json::{Map, Value};
 
 /// One feature: a geometry and its attributes.
@@ -13,6 +13,24 @@ pub struct Feature {
 }
 
 impl Feature {
+    /// Its area; `None` where it is not one.
+    pub fn area(&self) -> Option<MultiPolygon<f64>> {
+        match self.geometry.as_ref()? {
+            Geometry::Polygon(p) => Some(p.clone().into()),
+            Geometry::MultiPolygon(m) => Some(m.clone()),
+            _ => None,
+        }
+    }
+
+    /// Its lines; none where it is something else.
+    pub fn lines(&self) -> Vec<LineString<f64>> {
+        match &self.geometry {
+            Some(Geometry::LineString(l)) => vec![l.clone()],
+            Some(Geometry::MultiLineString(m)) => m.0.clone(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The text attribute `key`; `None` when it is missing, null or blank. Numbers are written as text.
     pub fn text(&self, key: &str) -> Option<String> {
         match self.properties.get(key)? {

@@ -28,7 +28,7 @@ pub(super) fn bind(
 ) {
     let cols = z.cols;
     let place = |i: usize| sites.place(placement, (i % cols) as i64, (i / cols) as i64);
-    let gaps: HashMap<(i64, i64), (usize, f32)> = z
+    let gaps: HashMap<(i64, i64), f32> = z
         .values
         .par_iter()
         .enumerate()
@@ -36,13 +36,13 @@ pub(super) fn bind(
             let p = place(i);
             let node = node_at(p)?;
             let value = surface.value_under(p);
-            value.is_finite().then_some((node, (i, value - v)))
+            value.is_finite().then_some((node, value - v))
         })
         .collect();
     if gaps.is_empty() {
         return;
     }
-    let gap = |c: i64, r: i64| gaps.get(&(c, r)).map_or(0.0, |g| g.1);
+    let gap = |c: i64, r: i64| gaps.get(&(c, r)).copied().unwrap_or(0.0);
     z.values.par_iter_mut().enumerate().for_each(|(i, v)| {
         let w = weight(i);
         if w <= 0.0 {

@@ -40,19 +40,19 @@ pub(super) fn raise(
             z.get(local).map(|v| p.z_m - v)
         })
         .collect();
-    let mut lifted: Vec<(usize, f32, f32)> = Vec::new();
+    let mut lifted: Vec<(usize, f32)> = Vec::new();
     for (pin, gap) in pins.iter().zip(gaps) {
         let Some(gap) = gap else { continue };
         for (index, distance) in disc(z, window, pin.cell, reach_cells) {
             if movable(index) {
-                lifted.push((index, gap * wendland(distance / reach_cells), pin.z_m));
+                lifted.push((index, gap * wendland(distance / reach_cells)));
             }
         }
     }
     // Overlapping pins: the larger move wins, so that neither is counted twice.
     lifted.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.abs().total_cmp(&a.1.abs())).then(a.1.total_cmp(&b.1)));
     lifted.dedup_by_key(|l| l.0);
-    for (index, move_m, _) in lifted {
+    for (index, move_m) in lifted {
         z.values[index] += move_m;
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct Valleys {
     pub(super) distance2: Raster<f32>,
     /// Bed height of that river cell, metres.
     pub(super) bed_m: Raster<f32>,
-    /// Whether the cell itself carries a river.
+    /// Half-width of the valleys, cells.
     pub(super) reach_cells: f32,
 }
 
