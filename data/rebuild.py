@@ -353,6 +353,9 @@ COAST_MARGIN_CELLS = 6  # values go on this far into the sea
 REACH_KM = 15.0  # how far a difference between GLOBE and the guide is carried into cells that GLOBE does not know
 SHEET_BLUR_DEG = 0.12
 SEAM_CELLS = 20  # a step between source sheets is spread over this many cells on either side
+DETAIL_CELLS = 5.0  # detail: what a Gaussian of this width takes away
+KINK_CELLS = 9  # no detail nearer to the edge of a sheet in the plains
+FADE_CELLS = 28  # the detail of a rough sheet fades towards a smooth neighbour over this many cells
 BELOW_SHORE = box(51.3, 42.8, 53.5, 44.3)  # Karagiye (-132 m) and its neighbours: dry land below the Caspian
 DEEPEST_LAND_M = -132.0
 
@@ -444,6 +447,40 @@ def level_seams(globe):
                 fade = 0.5 * step * (1 - (k + 0.5) / SEAM_CELLS)
                 for row, change in ((line - 1 - k, fade), (line + k, -fade)):
                     view[row] = np.where(view[row] > 0, np.maximum(view[row] + change, 0.5), view[row])
+    return z
+
+
+def blend_sheets(z, source):
+    """z without the marks that the sheets of GLOBE leave after levelling: kinks on whole degrees, and texture cut off.
+
+    Along every whole degree where the relief is low: where one sheet is much smoother than its neighbour, as it came
+    from a coarser map, the fine detail (what a Gaussian of DETAIL_CELLS takes away) of the rougher one fades towards it
+    over FADE_CELLS; and where the ground bends on the line far more than beside it, no detail is left within KINK_CELLS.
+    """
+    z = z.copy()
+    relief = local_relief(source)
+    for transposed in (False, True):
+        view, rough = (z.T, relief.T) if transposed else (z, relief)  # a view: changed in place
+        for line in range(PER_DEG, view.shape[0] - PER_DEG + 1, PER_DEG):
+            strip = slice(line - 2 * FADE_CELLS, line + 2 * FADE_CELLS)
+            low = 1 - smoothstep(rough[strip], 150, 300)
+            detail = view[strip] - ndimage.gaussian_filter(view[strip], DETAIL_CELLS)
+            middle = 2 * FADE_CELLS
+            before, after = (
+                0.05 + np.sqrt(ndimage.gaussian_filter1d((detail[side] ** 2).mean(0), 6))
+                for side in (slice(middle - FADE_CELLS, middle - 3), slice(middle + 3, middle + FADE_CELLS))
+            )
+            bend = ndimage.gaussian_filter1d(np.abs(np.diff(view[strip], 2, axis=0)), 8, axis=1)  # row i: about i + 1
+            beside = bend[middle - FADE_CELLS : middle + FADE_CELLS].mean(0) + 0.02
+            kink = smoothstep(bend[middle - 2 : middle].max(0) / beside, 1.6, 2.4)
+            unlike = 1 - smoothstep(np.minimum(before / after, after / before), 0.25, 0.5)
+            core = np.maximum(kink, unlike)
+            for row in range(middle - FADE_CELLS, middle + FADE_CELLS):
+                distance = abs(row + 0.5 - middle)
+                ratio = np.minimum(1.0, 2.0 * (after / before if row < middle else before / after))
+                keep = ratio + (1 - ratio) * smoothstep(distance / FADE_CELLS, 0.0, 1.0)
+                keep *= 1 - core * (1 - smoothstep(distance / KINK_CELLS, 0.1, 1.0))
+                view[strip.start + row] += (keep - 1) * detail[row] * low[row]
     return z
 
 
@@ -557,6 +594,9 @@ def build_land(globe, nodes, seas, lakes):
     fixed = np.where(land, globe, shore)
     z = fixed.copy()
     z[unknown] = fit_to_guide(globe, guide, trust, unknown, fixed)
+
+    inland = land & (sea_distance > 3)
+    z = np.where(inland, blend_sheets(z, source), z)
 
     # Above the water of the nearest sea, rising a little inland; only Karagiye and its neighbours lie lower.
     below = burn([BELOW_SHORE])
