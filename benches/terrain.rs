@@ -82,7 +82,7 @@ fn made_up(factor: usize, size: usize) -> Terrain {
     Terrain {
         cell_m,
         coarse_span_cells: factor,
-        block_parts: 1,
+        straddle: histmap::terrain::Straddle::None,
         land: PlacedSurface { surface, placement },
         sea_floor: None,
         body: Raster::filled(window.cols, window.rows, 0),

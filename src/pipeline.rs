@@ -458,7 +458,7 @@ fn constrain(
     let terrain = Terrain {
         cell_m,
         coarse_span_cells: place.span_cells,
-        block_parts: terrain::parts_for(place.span_cells as f64),
+        straddle: terrain::Straddle::ByArea,
         land: PlacedSurface { surface, placement },
         sea_floor,
         body,

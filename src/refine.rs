@@ -113,7 +113,7 @@ struct Frame {
     coarse_m: f64,
     span_cells: usize,
     /// Parts of a fine cell where means are taken: 1 for whole factors.
-    block_parts: usize,
+    straddle: terrain::Straddle,
 }
 
 fn refine_in_pool(request: &RefineRequest) -> Result<RefineSummary> {
@@ -172,7 +172,7 @@ fn refine_in_pool(request: &RefineRequest) -> Result<RefineSummary> {
     let terrain = Terrain {
         cell_m: frame.cell_m,
         coarse_span_cells: frame.span_cells,
-        block_parts: frame.block_parts,
+        straddle: frame.straddle,
         land: PlacedSurface { surface, placement },
         sea_floor: None,
         body,
@@ -281,7 +281,11 @@ fn frame_of(coarse: &RasterFile, request: &RefineRequest) -> Result<Frame> {
         cell_m,
         coarse_m,
         span_cells: (per_cell - 1e-6).ceil().max(1.0) as usize,
-        block_parts: if (per_cell - per_cell.round()).abs() < 1e-9 { 1 } else { terrain::parts_for(per_cell) },
+        straddle: if (per_cell - per_cell.round()).abs() < 1e-9 {
+            terrain::Straddle::None
+        } else {
+            terrain::Straddle::ByArea
+        },
     })
 }
 

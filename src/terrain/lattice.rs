@@ -46,17 +46,6 @@ impl Sites {
 }
 
 impl Sites {
-    /// Position of part (a, b) of the cell around value (k, l), the cell being divided into `parts` x `parts`.
-    #[inline]
-    pub(super) fn part(&self, placement: &Placement, value: (i64, i64), part: (usize, usize), parts: usize) -> Uv {
-        if parts == 1 {
-            return self.place(placement, value.0, value.1);
-        }
-        let shift = |n: usize| self.offset - 0.5 + (n as f64 + 0.5) / parts as f64;
-        let (col, row) = ((self.col0 + value.0) * self.spacing, (self.row0 + value.1) * self.spacing);
-        placement.at(col, row, shift(part.0), shift(part.1))
-    }
-
     /// Positions of the values of row `l`, from the first column.
     #[inline]
     pub(super) fn place_row(&self, placement: &Placement, l: usize, out: &mut [Uv]) {

@@ -37,7 +37,7 @@ fn terrain(values: Raster<f32>, factor: usize, cell_m: f64, window: Window) -> T
     Terrain {
         cell_m,
         coarse_span_cells: factor,
-        block_parts: 1,
+        straddle: Straddle::None,
         intervals: None,
         land: PlacedSurface { surface, placement },
         sea_floor: None,

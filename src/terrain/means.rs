@@ -4,6 +4,7 @@
 //! with compact support, so a window sees the same as the whole.
 
 use super::lattice::Sites;
+use super::overlap;
 use super::placement::{Placement, Uv, whole_below};
 use super::surface::CoarseSurface;
 use crate::grid::Window;
@@ -17,7 +18,7 @@ const TAPS: i64 = 3;
 /// How many coarse cells away one correction depends on the ground.
 pub(super) const REACH_COARSE: usize = TAPS as usize + 3;
 
-/// Sum, count and weight of the fine cells of each coarse cell over a rectangle of the coarse raster.
+/// Sum, weight and count (cells, or units of area) of the fine cells of each coarse cell over a rectangle of the coarse raster.
 pub(super) struct Blocks {
     col0: i64,
     row0: i64,
@@ -25,7 +26,27 @@ pub(super) struct Blocks {
     rows: usize,
     sum: Vec<i64>,
     weight: Vec<i64>,
-    count: Vec<u32>,
+    count: Vec<u64>,
+}
+
+/// How the cells of a fine grid meet the coarse cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Straddle {
+    /// The grids nest: each fine cell lies in one coarse cell.
+    #[default]
+    None,
+    /// Fine cells lie across the edges of coarse ones, and are divided by area where means are taken.
+    ByArea,
+}
+
+impl Straddle {
+    /// What a whole fine cell counts.
+    pub(super) fn units_in_cell(self) -> u64 {
+        match self {
+            Straddle::None => 1,
+            Straddle::ByArea => overlap::WHOLE as u64,
+        }
+    }
 }
 
 /// How well a result returns the coarse values it was built from.
@@ -55,15 +76,14 @@ impl Blocks {
         counts: &(impl Fn(usize) -> bool + Sync),
         weight: &(impl Fn(usize) -> f32 + Sync),
     ) -> Blocks {
-        Self::gather_parts(z, sites, 1, placement, counts, weight)
+        Self::gather_cells(z, sites, Straddle::None, placement, counts, weight)
     }
 
-    /// As [`Blocks::gather`], each value's cell divided into `parts` x `parts` that may lie in different coarse cells: means
-    /// by area, to within a part.
-    pub(super) fn gather_parts(
+    /// As [`Blocks::gather`], for the values of cells, each counted to the coarse cells under it as `straddle` says.
+    pub(super) fn gather_cells(
         z: &Raster<f32>,
         sites: Sites,
-        parts: usize,
+        straddle: Straddle,
         placement: &Placement,
         counts: &(impl Fn(usize) -> bool + Sync),
         weight: &(impl Fn(usize) -> f32 + Sync),
@@ -86,12 +106,12 @@ impl Blocks {
             .map(|(b, values)| {
                 let mut blocks = empty();
                 let mut places = vec![Uv { u: 0.0, v: 0.0 }; z.cols];
+                if straddle == Straddle::ByArea {
+                    blocks.add_by_area(values, b * band, z.cols, sites, placement, counts, weight);
+                    return blocks;
+                }
                 for (k, row) in values.chunks(z.cols).enumerate() {
                     let r = b * band + k;
-                    if parts > 1 {
-                        blocks.add_parts(row, r, z.cols, sites, parts, placement, counts, weight);
-                        continue;
-                    }
                     sites.place_row(placement, r, &mut places);
                     let mut c = 0;
                     while c < row.len() {
@@ -126,40 +146,46 @@ impl Blocks {
             })
     }
 
-    /// Adds row `r` of a raster `cols` wide, each value's cell in parts.
+    /// Adds the rows from `row0` on of a raster `cols` wide, each value's cell divided by area.
     #[allow(clippy::too_many_arguments)]
-    fn add_parts(
+    fn add_by_area(
         &mut self,
-        row: &[f32],
-        r: usize,
+        values: &[f32],
+        row0: usize,
         cols: usize,
         sites: Sites,
-        parts: usize,
         placement: &Placement,
         counts: &(impl Fn(usize) -> bool + Sync),
         weight: &(impl Fn(usize) -> f32 + Sync),
     ) {
-        for (c, &v) in row.iter().enumerate() {
-            let at = r * cols + c;
-            if !counts(at) {
-                continue;
-            }
-            let steps = whole_below(f64::from(v) * STEPS_PER_M + 0.5);
-            let share = i64::from((weight(at) * 256.0) as i32);
-            for part in 0..parts * parts {
-                let p = sites.part(placement, (c as i64, r as i64), (part % parts, part / parts), parts);
-                if let Some(i) = self.index(whole_below(p.u), whole_below(p.v)) {
-                    self.sum[i] += steps;
-                    self.weight[i] += share;
-                    self.count[i] += 1;
+        let corners = Sites { offset: sites.offset - 0.5, ..sites };
+        let corner_row = |l: usize, out: &mut [Uv]| corners.place_row(placement, l, out);
+        let (mut above, mut below) = (vec![Uv { u: 0.0, v: 0.0 }; cols + 1], vec![Uv { u: 0.0, v: 0.0 }; cols + 1]);
+        corner_row(row0, &mut below);
+        for (k, row) in values.chunks(cols).enumerate() {
+            std::mem::swap(&mut above, &mut below);
+            corner_row(row0 + k + 1, &mut below);
+            for (c, &v) in row.iter().enumerate() {
+                let at = (row0 + k) * cols + c;
+                if !counts(at) {
+                    continue;
                 }
+                let steps = whole_below(f64::from(v) * STEPS_PER_M + 0.5);
+                let share = i64::from((weight(at) * 256.0) as i32);
+                overlap::divide([above[c], above[c + 1], below[c + 1], below[c]], |i, j, area| {
+                    if let Some(block) = self.index(i, j) {
+                        self.sum[block] += steps * area;
+                        self.weight[block] += share * area;
+                        self.count[block] += area as u64;
+                    }
+                });
             }
         }
     }
 
     /// Mean of block `i`, metres.
     fn mean(&self, i: usize) -> f64 {
-        self.sum[i] as f64 / STEPS_PER_M / f64::from(self.count[i])
+        self.sum[i] as f64 / STEPS_PER_M / (self.count[i] as f64)
     }
 
     fn target(&self, i: usize, surface: &CoarseSurface) -> f32 {
@@ -180,7 +206,7 @@ impl Blocks {
                 if gap.abs() <= 1.0 / STEPS_PER_M {
                     return 0.0;
                 }
-                let share = (self.weight[i] as f64 / 256.0 / f64::from(self.count[i])).max(0.2);
+                let share = (self.weight[i] as f64 / 256.0 / (self.count[i] as f64)).max(0.2);
                 (gap / share) as f32
             })
             .collect()
@@ -293,11 +319,11 @@ impl Blocks {
 
     /// Agreement over the blocks for which `accept(block index among fine cells)` holds: those at least `min_count` cells
     /// large and, when `free_only`, wholly of weight 1.
-    pub(super) fn agreement(&self, surface: &CoarseSurface, min_count: u32, free_only: bool) -> MeanAgreement {
+    pub(super) fn agreement(&self, surface: &CoarseSurface, min_count: u64, free_only: bool) -> MeanAgreement {
         let (mut sum2, mut worst, mut n) = (0.0, 0f64, 0u64);
         for i in 0..self.sum.len() {
             let target = f64::from(self.target(i, surface));
-            let free = self.weight[i] == 256 * i64::from(self.count[i]);
+            let free = self.weight[i] == 256 * self.count[i] as i64;
             if self.count[i] < min_count.max(1) || !target.is_finite() || (free_only && !free) {
                 continue;
             }

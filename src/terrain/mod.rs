@@ -13,6 +13,7 @@ mod lattice;
 mod means;
 mod nodes;
 mod noise;
+mod overlap;
 mod pins;
 mod placement;
 mod rivers;
@@ -21,7 +22,7 @@ mod shore;
 mod surface;
 
 pub use lattice::Stencil;
-pub use means::MeanAgreement;
+pub use means::{MeanAgreement, Straddle};
 pub use pins::Pin;
 pub use placement::{Placement, Uv};
 pub use rivers::{CoursePoint, RiverCourse, falling_profile};
@@ -127,9 +128,8 @@ pub struct Terrain {
     pub cell_m: f64,
     /// Largest extent of a coarse land cell along either axis, in fine cells (rounded up).
     pub coarse_span_cells: usize,
-    /// Into how many parts along each edge a fine cell is divided where block means are taken: 1 where coarse cells are made
-    /// of whole fine cells, more where they cut across them.
-    pub block_parts: usize,
+    /// Whether fine cells lie across the edges of coarse ones.
+    pub straddle: Straddle,
     /// Ground of the land, means over land alone.
     pub land: PlacedSurface,
     /// Floor of the seas; `None` lets the sea floor slope gently from the shore.
@@ -228,11 +228,6 @@ fn worthwhile(terrain: &Terrain, region: Window, window: Window) -> Window {
     Window { col: c0, row: r0, cols: (c1 - c0) as usize, rows: (r1 - r0) as usize }
 }
 
-/// Parts of a fine cell that make eight or more parts along a coarse cell of `span_cells` fine cells.
-pub fn parts_for(span_cells: f64) -> usize {
-    (8.0 / span_cells).ceil().clamp(1.0, 8.0) as usize
-}
-
 /// Levels of the lattice: the top spacing is the smallest power of two of cells that spans a coarse cell.
 fn lattice_levels(coarse_span_cells: usize) -> u32 {
     coarse_span_cells.max(1).next_power_of_two().trailing_zeros()
@@ -300,13 +295,13 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
         }
         let weight_at = |i: usize| weight.values[i];
         match surface.mode {
-            CoarseMode::Mean => Blocks::gather_parts(&z, sites, terrain.block_parts, placement, &is_land, &weight_at)
+            CoarseMode::Mean => Blocks::gather_cells(&z, sites, terrain.straddle, placement, &is_land, &weight_at)
                 .correct(surface, &mut z, sites, placement, span, &weight_at),
             CoarseMode::Point => nodes::bind(&mut z, surface, sites, placement, &weight_at),
         }
     }
     let weight_at = |i: usize| weight.values[i];
-    if span == 1 && terrain.block_parts == 1 {
+    if span == 1 && terrain.straddle == Straddle::None {
         bind_single_cells(&mut z, surface, sites, placement, &weight_at);
     }
     hold_intervals(&mut z, &body, intervals.as_ref());
@@ -315,11 +310,11 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
     lowered.into_iter().for_each(|index| weight.values[index] = 0.0);
     pins::set(&mut z, region, &terrain.pins);
 
-    let blocks = Blocks::gather_parts(&z, sites, terrain.block_parts, placement, &is_land, &|i| {
+    let blocks = Blocks::gather_cells(&z, sites, terrain.straddle, placement, &is_land, &|i| {
         let shore_free = shore.at(i).is_none_or(|(d, _)| d > 2.0);
         if weight.values[i] >= 1.0 && shore_free { 1.0 } else { 0.0 }
     });
-    let cells_in_block = (span * terrain.block_parts).pow(2) as u32 / 2;
+    let cells_in_block = (span as u64).pow(2) * terrain.straddle.units_in_cell() / 2;
     let inner = counted_from(region, window);
     let mut river = Raster::filled(window.cols, window.rows, 0u8);
     for r in 0..window.rows {
