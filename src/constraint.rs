@@ -57,28 +57,74 @@ impl Default for RiverOptions {
 
 /// Lays `rivers` into the valleys of `surface`, greater ones first, so that tributaries end on the rivers that take them.
 ///
-/// Output order is input order; a river of fewer than two points yields an empty line. Cost: one shortest path within the
-/// corridor of each.
-pub fn lay_rivers(rivers: &[RiverOnCoarse], surface: &CoarseSurface, options: &RiverOptions) -> Vec<LaidRiver> {
-    let mut laid: Vec<Option<LaidRiver>> = vec![None; rivers.len()];
+/// Output order is input order. A river comes in reaches, source first: one where the elevation is known all along it, none
+/// where it has no two points; it is cut where it leaves the raster or crosses a wide void, as nothing tells its height
+/// there, and only the last reach knows the mouth. Cost: one shortest path within the corridor of each.
+pub fn lay_rivers(rivers: &[RiverOnCoarse], surface: &CoarseSurface, options: &RiverOptions) -> Vec<Vec<LaidRiver>> {
+    let mut laid: Vec<Vec<LaidRiver>> = vec![Vec::new(); rivers.len()];
     for index in downstream_first(rivers) {
         let river = &rivers[index];
-        let main = rivers
+        let takers: Vec<&LaidRiver> = rivers
             .iter()
+            .zip(&laid)
             .enumerate()
-            .filter(|(k, r)| *k != index && !river.mouth.is_empty() && r.name == river.mouth)
-            .filter_map(|(k, _)| laid[k].as_ref())
-            .next();
-        laid[index] = Some(lay_river(river, main, surface, options));
+            .filter(|(k, (r, _))| *k != index && !river.mouth.is_empty() && r.name == river.mouth)
+            .flat_map(|(_, (_, reaches))| reaches)
+            .collect();
+        let reaches = known_reaches(&densified(&river.line, 0.25), surface);
+        laid[index] =
+            reaches.into_iter().filter_map(|reach| lay_reach(reach, river, &takers, surface, options)).collect();
     }
-    laid.into_iter().map(|l| l.unwrap_or_else(LaidRiver::empty)).collect()
+    laid
+}
+
+/// A run of a river's points over known elevation.
+struct Reach {
+    line: Vec<Uv>,
+    /// Whether it holds the river's last point.
+    has_mouth: bool,
+}
+
+/// A void at least this long along a river cuts it, coarse cells.
+const WIDE_VOID_CELLS: f64 = 8.0;
+
+/// The runs of `line` (densified) inside the raster of `surface` and not in a wide void of it.
+fn known_reaches(line: &[Uv], surface: &CoarseSurface) -> Vec<Reach> {
+    let mut reaches: Vec<Reach> = Vec::new();
+    let mut run: Vec<Uv> = Vec::new();
+    let mut void: Vec<Uv> = Vec::new(); // points after the run's last known one
+    let mut close = |run: &mut Vec<Uv>, has_mouth: bool| {
+        let line = std::mem::take(run);
+        if line.len() > 1 {
+            reaches.push(Reach { line, has_mouth });
+        }
+    };
+    let length = |points: &[Uv]| points.windows(2).map(|p| distance2(p[0], p[1]).sqrt()).sum::<f64>();
+    for &p in line {
+        if !surface.contains(p) {
+            void.clear();
+            close(&mut run, false);
+        } else if !surface.value_under(p).is_finite() {
+            void.push(p);
+        } else {
+            if length(&void) >= WIDE_VOID_CELLS {
+                close(&mut run, false);
+                void.clear();
+            }
+            run.append(&mut void);
+            run.push(p);
+        }
+    }
+    // The last cells of a river may lie in the water that takes it, which the land elevation does not know.
+    let ends_known = line.last().is_some_and(|&p| surface.contains(p)) && length(&void) < WIDE_VOID_CELLS;
+    if ends_known {
+        run.append(&mut void);
+    }
+    close(&mut run, ends_known);
+    reaches
 }
 
 impl LaidRiver {
-    fn empty() -> Self {
-        LaidRiver { line: Vec::new(), bed_m: Vec::new(), worst_cut_m: 0.0, worst_cut_at: Uv { u: 0.0, v: 0.0 } }
-    }
-
     /// The point of the course nearest to `p`, with the bed height there.
     fn nearest(&self, p: Uv) -> Option<(Uv, f64)> {
         self.line
@@ -117,23 +163,28 @@ fn distance2(a: Uv, b: Uv) -> f64 {
     (a.u - b.u) * (a.u - b.u) + (a.v - b.v) * (a.v - b.v)
 }
 
-fn lay_river(
+fn lay_reach(
+    reach: Reach,
     river: &RiverOnCoarse,
-    main: Option<&LaidRiver>,
+    takers: &[&LaidRiver],
     surface: &CoarseSurface,
     options: &RiverOptions,
-) -> LaidRiver {
-    let mut line = densified(&river.line, 0.25);
-    let (Some(&first), Some(&last)) = (line.first(), line.last()) else { return LaidRiver::empty() };
-    if line.len() < 2 {
-        return LaidRiver::empty();
-    }
+) -> Option<LaidRiver> {
+    let Reach { mut line, has_mouth } = reach;
+    let (&first, &last) = (line.first()?, line.last()?);
     let mut mouth = last;
-    let mut mouth_m = river.mouth_level_m.unwrap_or(f64::NEG_INFINITY);
-    if let Some((p, z)) = main.and_then(|m| m.nearest(last)).filter(|(p, _)| distance2(*p, last) < 36.0) {
-        mouth = p;
-        mouth_m = z;
-        line.push(p);
+    let mut mouth_m = f64::NEG_INFINITY;
+    if has_mouth {
+        mouth_m = river.mouth_level_m.unwrap_or(f64::NEG_INFINITY);
+        let nearest = takers
+            .iter()
+            .filter_map(|t| t.nearest(last))
+            .min_by(|a, b| distance2(a.0, last).total_cmp(&distance2(b.0, last)));
+        if let Some((p, z)) = nearest.filter(|(p, _)| distance2(*p, last) < 36.0) {
+            mouth = p;
+            mouth_m = z;
+            line.push(p);
+        }
     }
     let course = smoothed(valley_path(&line, surface, options), first, mouth);
     let course = densified(&course, 0.5);
@@ -145,7 +196,7 @@ fn lay_river(
         .map(|(g, b)| (g - b).abs())
         .enumerate()
         .fold((0, 0.0), |best, (k, d)| if d > best.1 { (k, d) } else { best });
-    LaidRiver { worst_cut_at: course[worst], line: course, bed_m: bed, worst_cut_m: cut }
+    Some(LaidRiver { worst_cut_at: course[worst], line: course, bed_m: bed, worst_cut_m: cut })
 }
 
 /// `line` with points no further apart than `step`, its own points kept.
@@ -185,13 +236,9 @@ impl PartialOrd for Waiting {
 
 /// The way from the first to the last point of `line` that climbs least within the corridor around it (Dijkstra 1959 over the
 /// coarse cells), as points: where the drawn line passes through a cell of the way, its own mean position there, else the
-/// cell's centre. Outside the raster the line is kept as drawn.
+/// cell's centre. `line` lies inside the raster.
 fn valley_path(line: &[Uv], surface: &CoarseSurface, options: &RiverOptions) -> Vec<Uv> {
     let z = &surface.values;
-    let inside = |p: &Uv| p.u >= 0.0 && p.v >= 0.0 && p.u < z.cols as f64 && p.v < z.rows as f64;
-    if !line.iter().all(inside) {
-        return line.to_vec();
-    }
     let cell = |p: &Uv| (p.u as usize, p.v as usize);
     let n = options.corridor_cells.ceil() as usize + 1;
     let c0 = line.iter().map(|p| cell(p).0).min().unwrap_or(0).saturating_sub(n);
@@ -337,10 +384,10 @@ mod tests {
             &valley(),
             &RiverOptions::default(),
         );
-        let middle: Vec<_> = laid[0].line.iter().filter(|p| (10.0..30.0).contains(&p.u)).collect();
+        let middle: Vec<_> = laid[0][0].line.iter().filter(|p| (10.0..30.0).contains(&p.u)).collect();
         assert!(!middle.is_empty());
         assert!(middle.iter().all(|p| (p.v - 10.5).abs() < 0.9), "{middle:?}");
-        assert!(laid[0].bed_m.windows(2).all(|p| p[1] < p[0]));
+        assert!(laid[0][0].bed_m.windows(2).all(|p| p[1] < p[0]));
     }
 
     #[test]
@@ -348,10 +395,38 @@ mod tests {
         let rivers =
             [river("B", "A", &[(15.5, 2.5), (16.0, 9.0)]), river("A", "", &[(2.5, 10.5), (20.0, 10.5), (37.5, 10.5)])];
         let laid = lay_rivers(&rivers, &valley(), &RiverOptions::default());
-        let end = *laid[0].line.last().unwrap();
-        let (p, z) = laid[1].nearest(end).unwrap();
+        let end = *laid[0][0].line.last().unwrap();
+        let (p, z) = laid[1][0].nearest(end).unwrap();
         assert_eq!(p, end);
-        assert!(*laid[0].bed_m.last().unwrap() >= z);
+        assert!(*laid[0][0].bed_m.last().unwrap() >= z);
+    }
+
+    #[test]
+    fn a_river_is_cut_at_the_edge_and_its_mouth_level_binds_only_its_last_reach() {
+        // Out over the north edge, back in, and out for good in the east: the sea there is 400 m lower.
+        let there_and_back = [(2.5, 10.5), (10.0, 10.5), (12.0, -3.0), (16.0, -3.0), (18.0, 10.5), (45.0, 10.5)];
+        let mut left = river("A", "Sea", &there_and_back);
+        left.mouth_level_m = Some(100.0);
+        let laid = lay_rivers(&[left], &valley(), &RiverOptions::default());
+        assert_eq!(laid[0].len(), 2);
+        let surface = valley();
+        for reach in &laid[0] {
+            assert!(reach.line.iter().all(|&p| surface.contains(p)));
+            assert!(reach.bed_m.windows(2).all(|p| p[1] < p[0]));
+        }
+        assert!(*laid[0][1].bed_m.last().unwrap() > 550.0, "no trench towards a mouth beyond the edge");
+    }
+
+    #[test]
+    fn a_narrow_void_is_crossed_and_a_wide_one_is_not() {
+        let with_void = |cells: std::ops::Range<usize>| {
+            let mut z = valley().values;
+            cells.for_each(|c| (0..21).for_each(|r| z.set(c, r, f32::NAN)));
+            CoarseSurface::new(z, 900.0, CoarseMode::Mean, &RoughnessModel::default())
+        };
+        let line = [river("A", "", &[(2.5, 10.5), (37.5, 10.5)])];
+        assert_eq!(lay_rivers(&line, &with_void(14..18), &RiverOptions::default())[0].len(), 1);
+        assert_eq!(lay_rivers(&line, &with_void(14..26), &RiverOptions::default())[0].len(), 2);
     }
 
     #[test]
@@ -363,6 +438,6 @@ mod tests {
         ];
         let laid = lay_rivers(&rivers, &valley(), &RiverOptions::default());
         assert_eq!(laid.len(), 3);
-        assert!(laid[2].line.is_empty());
+        assert!(laid[2].is_empty());
     }
 }

@@ -579,7 +579,9 @@ fn rivers_on_lattice(
         .collect();
     let laid = constraint::lay_rivers(&drawn, surface, &RiverOptions::default());
     let (mut courses, mut rivers) = (Vec::new(), Vec::new());
-    for (river, LaidRiver { line, bed_m, worst_cut_m, worst_cut_at }) in ground.rivers.iter().zip(laid) {
+    let reaches =
+        ground.rivers.iter().zip(laid).flat_map(|(river, laid)| laid.into_iter().map(move |reach| (river, reach)));
+    for (river, LaidRiver { line, bed_m, worst_cut_m, worst_cut_at }) in reaches {
         let mut xs: Vec<f64> = line.iter().map(|&p| land.xy(p).x).collect();
         let mut ys: Vec<f64> = line.iter().map(|&p| land.xy(p).y).collect();
         to_work.forward(&mut xs, &mut ys);

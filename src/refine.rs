@@ -413,7 +413,16 @@ fn rivers(
     let laid = constraint::lay_rivers(&drawn, surface, &RiverOptions::default());
     let mut notes = Vec::new();
     let mut courses = Vec::new();
-    for (river, laid) in drawn.iter().zip(laid) {
+    for (river, reaches) in drawn.iter().zip(&laid) {
+        if reaches.is_empty() {
+            notes.push(format!(
+                "river {}: no two points of it lie where the model has elevations; left out",
+                river.name
+            ));
+        }
+    }
+    let reaches = drawn.iter().zip(laid).flat_map(|(river, laid)| laid.into_iter().map(move |reach| (river, reach)));
+    for (river, laid) in reaches {
         let tolerance = 3.0 * f64::from(surface.sigma(laid.worst_cut_at)).max(1.0);
         if laid.worst_cut_m > tolerance {
             let at = model.xy(laid.worst_cut_at);
