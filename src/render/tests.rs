@@ -227,6 +227,7 @@ impl Land {
                 physical: &self.physical,
                 project: &project,
                 title: &self.title,
+                part: "40–43° E, 42–44° N",
                 era: &self.era,
                 year: self.year,
                 imprint: &self.imprint,
