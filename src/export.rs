@@ -527,11 +527,13 @@ fn imprint(p: &Product) -> Vec<String> {
     let used = |id: &str| p.regions.polities.iter().any(|q| q.claim.sources.iter().any(|s| s == id));
     let polities = &p.regions.polities;
     let conjectural = polities.iter().filter(|q| q.claim.certainty == Certainty::Conjectural).count();
-    let mut lines = vec![format!(
-        "Political regions of {}: {}, {conjectural} of them conjectural in outline.",
-        p.era,
-        counted(polities.len(), "polity", "polities")
-    )];
+    let some = match conjectural {
+        0 => String::new(),
+        n if n == polities.len() => ", conjectural in outline".to_string(),
+        n => format!(", {n} of them conjectural in outline"),
+    };
+    let count = counted(polities.len(), "polity", "polities");
+    let mut lines = vec![format!("Political regions of {}: {count}{some}.", p.era)];
     if p.pack.statement.is_empty() {
         lines.push(format!("Outlines: own reconstruction of the pack {}; see its list of works.", p.pack.name));
     } else {

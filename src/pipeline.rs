@@ -108,6 +108,10 @@ struct Plan {
     whole: Grid,
     /// The grid to build.
     grid: Grid,
+    /// Whether the user gave the elevation model.
+    has_dem: bool,
+    /// Whether the user gave the projection.
+    has_crs: bool,
     out: PathBuf,
     border_files: Vec<PathBuf>,
     notes: Vec<String>,
@@ -296,14 +300,15 @@ fn plan(request: &BuildRequest) -> Result<Plan> {
     let out =
         request.out.clone().unwrap_or_else(|| Path::new("out").join(format!("{}-{}", pack.name, slug(request.era))));
     check_resources(&grid, &out)?;
-    Ok(Plan { source, pack, claims, whole, grid, out, border_files, notes })
+    let (has_dem, has_crs) = (request.dem.is_some(), request.crs.is_some());
+    Ok(Plan { source, pack, claims, whole, grid, has_dem, has_crs, out, border_files, notes })
 }
 
 /// Cells along the longer side of a whole region, at the fewest.
 const FEWEST_CELLS: usize = 20;
 
-/// Refuses a projection made for another part of the world: one that does not lead back to where it came from, or in which
-/// a metre is not about a metre.
+/// Refuses a projection made for another part of the world: one that does not lead back to where it came from, in which
+/// a metre is not about a metre, or north not about upward.
 fn check_crs_suits(crs: &Crs, is_asked_for: bool, pack: &RegionPack) -> Result<()> {
     let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
     let (forth, back) = (Transformer::new(&wgs84, crs)?, Transformer::new(crs, &wgs84)?);
@@ -315,9 +320,11 @@ fn check_crs_suits(crs: &Crs, is_asked_for: bool, pack: &RegionPack) -> Result<(
         let returned = back.point(here)?;
         let scale = |to: Xy, degrees: f64| (to.x - here.x).hypot(to.y - here.y) / (degrees * METRES_PER_DEGREE);
         let east = scale(image(at.lon + STEP_DEG, at.lat)?, STEP_DEG * at.lat.to_radians().cos());
-        let north = scale(image(at.lon, at.lat + STEP_DEG)?, STEP_DEG);
+        let above = image(at.lon, at.lat + STEP_DEG)?;
+        let north = scale(above, STEP_DEG);
+        let turn_deg = (above.x - here.x).atan2(above.y - here.y).to_degrees().abs();
         let off = (returned.x - at.lon).abs().max((returned.y - at.lat).abs());
-        Some(off < 1e-3 && [east, north].iter().all(|s| (0.5..2.0).contains(s)))
+        Some(off < 1e-3 && turn_deg < 45.0 && [east, north].iter().all(|s| (0.5..2.0).contains(s)))
     };
     if pack.extent.outline(4).into_iter().all(|at| suits(at) == Some(true)) {
         return Ok(());
@@ -606,6 +613,22 @@ fn check_cover(plan: &Plan, land: &CoarseRaster, placement: &Placement) -> Resul
     }
     if outside == 0 {
         return Ok(());
+    }
+    if !plan.has_dem {
+        let bounds = &plan.pack.extent;
+        let (what, remedy) = match plan.has_crs {
+            true => ("--crs", format!("leave it out for the region's own, {}, or choose one", plan.pack.crs)),
+            false => ("region.toml, crs", "choose one".to_string()),
+        };
+        return Err(Error::argument(
+            what,
+            format!(
+                "in {} the rectangle around the region reaches beyond the elevation data ({:.0} % of it lies outside)",
+                plan.grid.crs.name,
+                100.0 * outside as f64 / n as f64
+            ),
+            format!("{remedy} whose central meridian is near {:.0} E", 0.5 * (bounds.west + bounds.east)),
+        ));
     }
     let e = land.grid.extent();
     Err(Error::argument(

@@ -317,6 +317,10 @@ pub(super) fn title(pen: &Pen, input: &SheetInput, width: f32, is_band: bool) ->
 /// A title in at most three lines, with the greatest size in points at which they fit `width`.
 fn title_lines(pen: &Pen, title: &str, width: f32) -> (f32, Vec<String>) {
     let measure = |t: &str, size: f32| pen.fonts.shape(t, Style::Regular, true).width(size * pen.pt, 0.12);
+    // One line looks better than two that are a little larger.
+    if let Some(size) = [27.0, 24.0, 21.0, 19.0].into_iter().find(|&size| measure(title, size) <= width) {
+        return (size, vec![title.to_string()]);
+    }
     for size in [27.0, 24.0, 21.0, 19.0, 17.0, 15.0] {
         let mut lines: Vec<String> = Vec::new();
         for word in title.split_whitespace() {

@@ -79,7 +79,6 @@ pub(super) fn letter(
         sea: &ground.sea,
         out: Lettering::default(),
         reserved: HashSet::new(),
-        signs: Vec::new(),
     };
     for (c, _) in &scene.borders {
         w.placing.mark_line(c.points(), 4);
@@ -106,6 +105,12 @@ pub(super) fn letter(
     for (k, (at, p)) in peaks.iter().enumerate().filter(|(_, p)| p.1.rank <= 1) {
         w.reserve(places.len() + k, symbol("peak", p.rank, *at, pt).quad);
     }
+    // The others are missed the less the lower they rank.
+    let weight = |rank: u8| [1.0, 1.0, 0.8, 0.5, 0.25][rank.min(4) as usize];
+    let signs = places.iter().map(|(at, p)| (symbol(&p.kind, p.rank, *at, pt).quad, p.rank));
+    for (quad, rank) in signs.chain(peaks.iter().map(|(at, p)| (symbol("peak", p.rank, *at, pt).quad, p.rank.max(3)))) {
+        w.placing.want(quad, weight(rank));
+    }
     let mut polities: Vec<_> = input.polities.iter().collect();
     let class = |p: &PolityRegion| match p.claim.kind {
         ClaimKind::Part => 2,
@@ -116,7 +121,7 @@ pub(super) fn letter(
     let (states, others): (Vec<&PolityRegion>, Vec<&PolityRegion>) = polities.into_iter().partition(|p| class(p) == 0);
     // Seats of rulers and great towns are where they are; names of states can give way. Small states have the least
     // choice.
-    for (k, (at, p)) in places.iter().enumerate().filter(|(_, p)| p.1.rank <= 1) {
+    for (k, (at, p)) in places.iter().enumerate().filter(|(_, p)| p.1.rank <= 1 || p.1.kind == "capital") {
         w.place(k, *at, p);
     }
     for p in states {
@@ -136,7 +141,8 @@ pub(super) fn letter(
         }
     };
     let towns = |w: &mut Writer, rank: u8| {
-        for (k, (at, p)) in places.iter().enumerate().filter(|(_, p)| p.1.rank.clamp(1, 4) == rank) {
+        let others = places.iter().enumerate().filter(|(_, p)| p.1.kind != "capital");
+        for (k, (at, p)) in others.filter(|(_, p)| p.1.rank.clamp(1, 4) == rank) {
             w.place(k, *at, p);
         }
     };
@@ -175,8 +181,6 @@ struct Writer<'a> {
     out: Lettering,
     /// Signs whose ground is taken already.
     reserved: HashSet<usize>,
-    /// Boxes of all signs in view of the names that are still to come.
-    signs: Vec<Quad>,
 }
 
 /// One way to set a name: its penalty, and what builds it.
@@ -187,7 +191,6 @@ impl Writer<'_> {
     fn reserve(&mut self, sign: usize, quad: Quad) {
         if self.placing.is_free(&[quad]) {
             self.placing.take(&[quad]);
-            self.signs.push(quad);
             self.reserved.insert(sign);
         }
     }
@@ -208,7 +211,7 @@ impl Writer<'_> {
             if best.as_ref().is_some_and(|b| b.1 <= penalty) || !self.placing.is_free(&set.ground()) {
                 continue;
             }
-            let cost = penalty + self.placing.cost(&set.quads);
+            let cost = penalty + self.placing.cost_of(&set);
             if best.as_ref().is_none_or(|b| cost < b.1) {
                 best = Some((set, cost));
             }
@@ -226,7 +229,7 @@ impl Writer<'_> {
                 break;
             }
             let Some(set) = build(self).filter(|s| self.placing.is_free(&s.ground())) else { continue };
-            let cost = penalty + self.placing.cost(&set.quads) + more(self, &set);
+            let cost = penalty + self.placing.cost_of(&set) + more(self, &set);
             if best.as_ref().is_none_or(|b| cost < b.1) {
                 best = Some((set, cost));
             }
@@ -466,6 +469,9 @@ impl Writer<'_> {
         let mut ways: Vec<Way> = Vec::new();
         for (shrink, penalty) in [(1.0, 0.0), (0.86, 0.6), (0.74, 1.4), (0.6, 2.4)] {
             let size = sizes[rank] * pt * shrink;
+            if size < LEAST_PT * pt {
+                continue;
+            }
             if let Some(c) = &course {
                 let course = c.smoothed(2.0 * pt, 8.0 * pt);
                 let widest = shaped.spacing_for(size, course.length() * 0.86).clamp(least, most);
@@ -527,7 +533,7 @@ impl Writer<'_> {
         let mut set = self.cheapest_way(ways, land);
         if let (None, Some(area)) = (&set, area) {
             let sizes =
-                [1.0, 0.86, 0.74, 0.64, 0.55].map(|f| f * sizes[rank] * pt).into_iter().filter(|s| *s > 6.5 * pt);
+                [1.0, 0.86, 0.74, 0.64, 0.55].map(|f| f * sizes[rank] * pt).into_iter().filter(|s| *s > LEAST_PT * pt);
             let fit = NameFit { sizes: sizes.collect(), edge: 2.0 * pt, spacing_em: (least, most) };
             set = fit_name(self.fonts, &area, &breaks, &fit, &self.placing);
         }
@@ -641,6 +647,9 @@ impl Writer<'_> {
         }
     }
 }
+
+/// The smallest letters of physical names, points.
+const LEAST_PT: f32 = 6.1;
 
 /// All ways to cut `words` words into `lines` runs: the positions of the cuts, ends included.
 fn cuts(words: usize, lines: usize) -> Vec<Vec<usize>> {

@@ -156,7 +156,7 @@ pub(super) fn fit_name(
         }
         let Some(set) = set_lines(fonts, &breaks[c.lines], c.size, c.spacing_em, &c.curve) else { continue };
         if placing.is_free(&set.ground()) {
-            let score = c.score / (1.0 + 0.08 * placing.cost(&set.quads));
+            let score = c.score / (1.0 + 0.08 * placing.cost_of(&set));
             if best.as_ref().is_none_or(|b| score > b.0) {
                 best = Some((score, set));
             }

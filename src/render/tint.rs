@@ -101,7 +101,7 @@ pub(super) const HATCH_WIDE_PT: f32 = 2.5;
 /// How far the corners of shore lines are rounded on the ground: less than their source (1 : 10 000 000) can tell.
 const SHORE_ROUND_M: f32 = 110.0;
 /// How far depths are smoothed on the ground: about half the distance between soundings.
-const SOUNDINGS_M: f32 = 3500.0;
+const SOUNDINGS_M: f32 = 4500.0;
 
 /// What is known of each pixel of the map window.
 pub(super) struct Ground {
