@@ -52,6 +52,8 @@ pub struct Product<'a> {
     pub vertical_datum: &'a str,
     /// The seed.
     pub seed: u64,
+    /// Names of the border files that were added.
+    pub added: &'a [String],
     /// The part of the region that is built; `None` is all of it.
     pub part: Option<LonLatBox>,
     /// Longer side of the map on the sheet, pixels; `None` fits it to the map.
@@ -534,18 +536,24 @@ fn imprint(p: &Product) -> Vec<String> {
     };
     let count = counted(polities.len(), "polity", "polities");
     let mut lines = vec![format!("Political regions of {}: {count}{some}.", p.era)];
-    if p.pack.statement.is_empty() {
-        lines.push(format!("Outlines: own reconstruction of the pack {}; see its list of works.", p.pack.name));
-    } else {
-        lines.push(p.pack.statement.clone());
+    let is_taken = p.pack.sources.iter().any(|s| s.usage == SourceUse::Taken && used(&s.id));
+    match p.pack.statement.as_str() {
+        "" if is_taken => {}
+        "" => lines.push(format!("Outlines: own reconstruction of the pack {}; see its list of works.", p.pack.name)),
+        statement => lines.push(statement.to_string()),
     }
     // Only works that were really opened for the outlines in view.
-    for (usage, lead) in [(SourceUse::Compared, "Compared with"), (SourceUse::Read, "Read:")] {
+    let leads =
+        [(SourceUse::Taken, "Outlines from"), (SourceUse::Compared, "Compared with"), (SourceUse::Read, "Read:")];
+    for (usage, lead) in leads {
         let works = p.pack.sources.iter().filter(|s| s.usage == usage && used(&s.id));
         let cited: Vec<&str> = works.map(|s| s.citation.as_str()).collect();
         if !cited.is_empty() {
-            lines.push(format!("{lead} {}", cited.join(" ")));
+            lines.push(format!("{lead} {}", cited.join("; ")));
         }
+    }
+    if !p.added.is_empty() {
+        lines.push(format!("Added borders: {}.", p.added.join(", ")));
     }
     lines.push(format!(
         "Relief: {}; {}. Coast, lakes and rivers: {}. {}, {} m cells, seed {}. Made with histmap {}.",

@@ -114,7 +114,7 @@ pub struct SourceRecord {
     pub citation: String,
     /// Licence.
     pub licence: String,
-    /// What was done with it: `data`, `compared`, `read` or `further-reading`.
+    /// What was done with it: `data`, `taken`, `compared`, `read` or `further-reading`.
     #[serde(rename = "use", default)]
     pub usage: String,
 }

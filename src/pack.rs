@@ -57,6 +57,8 @@ pub struct RegionPack {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SourceUse {
+    /// The outlines are taken from it.
+    Taken,
     /// The outlines were laid beside its maps or figures.
     Compared,
     /// It was read for the outlines.
@@ -68,11 +70,12 @@ pub enum SourceUse {
 
 impl SourceUse {
     /// All of them.
-    pub const ALL: [SourceUse; 3] = [SourceUse::Compared, SourceUse::Read, SourceUse::FurtherReading];
+    pub const ALL: [SourceUse; 4] = [SourceUse::Taken, SourceUse::Compared, SourceUse::Read, SourceUse::FurtherReading];
 
     /// As `region.toml` and the manifest say it.
     pub fn as_str(self) -> &'static str {
         match self {
+            SourceUse::Taken => "taken",
             SourceUse::Compared => "compared",
             SourceUse::Read => "read",
             SourceUse::FurtherReading => "further-reading",

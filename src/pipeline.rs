@@ -169,6 +169,9 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
         }
         None => (crate::shipped::LAND.source.to_string(), crate::shipped::VERTICAL_DATUM.to_string()),
     };
+    let mut added: Vec<String> =
+        plan.border_files.iter().filter_map(|p| Some(p.file_name()?.to_string_lossy().into_owned())).collect();
+    added.dedup();
     let product = Product {
         grid,
         ring_elevation: &relief.elevation,
@@ -182,6 +185,7 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
         elevation_source: &elevation_source,
         vertical_datum: &vertical_datum,
         seed: request.seed,
+        added: &added,
         part: request.bbox,
         map_px: request.map_px,
     };
