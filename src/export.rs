@@ -547,7 +547,17 @@ fn imprint(p: &Product) -> Vec<String> {
         [(SourceUse::Taken, "Outlines from"), (SourceUse::Compared, "Compared with"), (SourceUse::Read, "Read:")];
     for (usage, lead) in leads {
         let works = p.pack.sources.iter().filter(|s| s.usage == usage && used(&s.id));
-        let cited: Vec<&str> = works.map(|s| s.citation.as_str()).collect();
+        // What is taken over comes with its licence.
+        let cited: Vec<String> =
+            works
+                .map(|s| {
+                    if usage == SourceUse::Taken {
+                        format!("{} ({})", s.citation, s.licence)
+                    } else {
+                        s.citation.clone()
+                    }
+                })
+                .collect();
         if !cited.is_empty() {
             lines.push(format!("{lead} {}", cited.join("; ")));
         }

@@ -550,7 +550,7 @@ licence = "CC0-1.0"
             ],
         );
         let e = read_pack(&source).unwrap_err().to_string();
-        assert!(e.contains("region pack 'test' (memory): 8 problem(s)"), "{e}");
+        assert!(e.contains("region pack 'test' (memory): 8 problems"), "{e}");
     }
 
     #[test]

@@ -34,12 +34,13 @@ pub struct SheetOptions {
 
 impl SheetOptions {
     /// The usual options for a map of `cols` x `rows` cells of `cell_m`: 3200 pixels for a country, fewer for a small
-    /// district, where cells would be blots and a large sheet would be empty.
+    /// district, where a large sheet would be empty, and for few cells, which would be blots.
     pub fn fitting(cols: usize, rows: usize, cell_m: f64) -> SheetOptions {
         let longer = cols.max(rows) as f64;
         let usual = SheetOptions::default();
         let by_ground = usual.map_px as f64 * (longer * cell_m / 600_000.0).sqrt();
-        SheetOptions { map_px: by_ground.max(2.0 * longer).clamp(1200.0, usual.map_px as f64) as usize, ..usual }
+        let map_px = by_ground.max(2.0 * longer).min(6.0 * longer).clamp(1200.0, usual.map_px as f64);
+        SheetOptions { map_px: map_px as usize, ..usual }
     }
 }
 
@@ -518,5 +519,21 @@ impl Page {
             map_y: (top + band).round() as usize,
             marks,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sheet_fits_the_map() {
+        let px = |cols, rows, cell_m| SheetOptions::fitting(cols, rows, cell_m).map_px;
+        // The whole Caucasus at 250 m and at 1 km, a district at 100 m, a valley, and a handful of cells.
+        assert_eq!(px(4435, 3872, 250.0), 3200);
+        assert_eq!(px(1109, 968, 1000.0), 3200);
+        assert_eq!(px(1170, 1100, 100.0), 2340);
+        assert_eq!(px(250, 220, 100.0), 1200);
+        assert_eq!(px(3, 200, 1000.0), 1200);
     }
 }
