@@ -108,7 +108,7 @@ pub(super) fn letter(
     // The others are missed the less the lower they rank.
     let weight = |rank: u8| [1.0, 1.0, 0.8, 0.5, 0.25][rank.min(4) as usize];
     let signs = places.iter().map(|(at, p)| (symbol(&p.kind, p.rank, *at, pt).quad, p.rank));
-    for (quad, rank) in signs.chain(peaks.iter().map(|(at, p)| (symbol("peak", p.rank, *at, pt).quad, p.rank.max(3)))) {
+    for (quad, rank) in signs.chain(peaks.iter().map(|(at, p)| (symbol("peak", p.rank, *at, pt).quad, 4))) {
         w.placing.want(quad, weight(rank));
     }
     let mut polities: Vec<_> = input.polities.iter().collect();
@@ -479,7 +479,7 @@ impl Writer<'_> {
                 // Letters that stand on end are read last.
                 let steep = kind == LabelKind::Lake && (b.x - a.x).abs() < 0.6 * (b.y - a.y).abs();
                 let penalty = penalty + if steep { 0.9 } else { 0.0 };
-                for (part, closer) in [(1.0, 0.0), (0.66, 0.25), (0.33, 0.5), (0.0, 0.8)] {
+                for (part, closer) in [(1.0, 0.0), (0.66, 0.3), (0.33, 0.7), (0.0, 1.2)] {
                     let spacing = least + part * (widest - least);
                     let set_width = shaped.width(size, spacing);
                     let short = (set_width - course.length()).max(0.0) / 2.0 + 2.0 * size;
@@ -488,7 +488,7 @@ impl Writer<'_> {
                         let run = course.beside(aside * size * 0.8).and_then(|c| lengthened(&c, short));
                         for along in [0.0f32, -0.33, 0.33, -0.66, 0.66, -1.0, 1.0] {
                             let (run, shaped) = (run.clone(), &shaped);
-                            let penalty = penalty + closer + 0.25 * aside.abs() + 0.3 * along.abs();
+                            let penalty = penalty + closer + 0.5 * aside.abs() + 0.3 * along.abs();
                             ways.push((
                                 penalty,
                                 Box::new(move |w| {
