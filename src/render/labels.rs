@@ -106,7 +106,7 @@ pub(super) fn letter(
         w.reserve(places.len() + k, symbol("peak", p.rank, *at, pt).quad);
     }
     // The others are missed the less the lower they rank.
-    let weight = |rank: u8| [1.0, 1.0, 0.8, 0.5, 0.25][rank.min(4) as usize];
+    let weight = |rank: u8| [1.2, 1.2, 1.0, 0.8, 0.4][rank.min(4) as usize];
     let signs = places.iter().map(|(at, p)| (symbol(&p.kind, p.rank, *at, pt).quad, p.rank));
     for (quad, rank) in signs.chain(peaks.iter().map(|(at, p)| (symbol("peak", p.rank, *at, pt).quad, 4))) {
         w.placing.want(quad, weight(rank));
