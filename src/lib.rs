@@ -12,6 +12,7 @@ pub mod error;
 pub mod export;
 pub mod gdal_io;
 pub mod grid;
+pub mod heightmap;
 pub mod import;
 pub mod manifest;
 pub mod pack;

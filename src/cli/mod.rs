@@ -6,6 +6,7 @@ mod build;
 mod check;
 mod diff;
 mod eras;
+mod heightmap;
 mod import;
 mod refine;
 mod regions;
@@ -43,6 +44,8 @@ enum Command {
     Diff(diff::Args),
     /// Make a region pack from border files
     Import(Box<import::Args>),
+    /// Make a heightmap: diamond-square, faults, midpoint, spectral; filter one; turn one format into another
+    Heightmap(Box<heightmap::Args>),
     /// Check a region pack and report every problem at once
     Check(check::Args),
     /// Compare the files of a build with its manifest
@@ -136,6 +139,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
         Command::At(a) => at::run(&a)?,
         Command::Diff(a) => diff::run(&a)?,
         Command::Import(a) => import::run(*a)?,
+        Command::Heightmap(a) => heightmap::run(&a)?,
         Command::Check(a) => check::run(&a)?,
         Command::Verify(a) => verify::run(&a)?,
         Command::Completions { shell } => {

@@ -12,7 +12,7 @@ mod ground;
 mod lattice;
 mod means;
 mod nodes;
-mod noise;
+pub mod noise;
 mod overlap;
 mod pins;
 mod placement;
