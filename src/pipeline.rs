@@ -154,7 +154,7 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
     drop(terrain);
 
     let regions =
-        clock.time(Stage::Regions, || political::regions_on_grid(&plan.claims, request.era, grid, &bodies, &water))?;
+        clock.time(Stage::Regions, || political::regions_on_grid(&plan.claims, request.era, grid, &bodies, &water, 0.0))?;
     let notes: Vec<String> =
         plan.notes.iter().chain(&regions.notes).chain(&ground.notes).chain(&river_notes).cloned().collect();
 

@@ -3,7 +3,8 @@
 
 use crate::borders::{
     self, AreaChange, BorderClaims, BorderFile, BorderLine, Claim, PlaneClaim, PolityRegion, Problem, ReadOptions,
-    RegionOptions, area_changes, cut_at_coast, political_regions, project_claims,
+    RegionOptions, Stack, Succession, Sureness, area_changes, close_gaps, cut_at_coast, political_regions,
+    project_claims,
 };
 use crate::error::{Error, Result};
 use crate::gdal_io::{self, Transformer, VectorReadOptions};
@@ -174,7 +175,40 @@ fn thin_cover(regions: &Raster<u16>, water: &Raster<u8>, claims: &[Claim], era: 
     ))
 }
 
-/// The regions of `era` on `grid`.
+/// Less land than this that goes from one to another is an edge that was drawn twice, km².
+const SUCCESSION_KM2: f64 = 25.0;
+
+/// A sentence on land that changed hands within the era.
+fn told_succession(s: &Succession, polities: &[PolityRegion], cell_km2: f64) -> Option<String> {
+    let of = |code: u16| polities.iter().find(|p| p.code == code);
+    let (a, b) = (of(s.earlier)?, of(s.later)?);
+    let area_km2 = s.cells as f64 * cell_km2;
+    (area_km2 >= SUCCESSION_KM2).then(|| {
+        format!(
+            "{area_km2:.0} km² went from {} (until {}) to {} (from {}) within the era; the map shows the first holder",
+            a.claim.name,
+            a.standing.years.last(),
+            b.claim.name,
+            b.standing.years.first()
+        )
+    })
+}
+
+/// A sentence on a polity whose years are in doubt in the era.
+fn told_doubt(p: &PolityRegion, era: Era) -> Option<String> {
+    let c = &p.claim;
+    let doubt = c.doubt.map(|d| d.to_string()).unwrap_or_default();
+    match p.standing.sureness {
+        Sureness::Certain => None,
+        Sureness::Doubtful => Some(format!("whether {} held in {era} is in doubt ({doubt}); it is drawn paler", c.name)),
+        Sureness::Possible => Some(format!(
+            "{} is dated {} and may have held in {era} ({doubt}); it is drawn paler, where nobody else held",
+            c.name, c.span
+        )),
+    }
+}
+
+/// The regions of `era` on `grid`; gaps between claims of less than `close_gaps_m` are closed first, 0 closes none.
 ///
 /// Codes, colours, smoothing and precedence are worked out from all claims of the era, so that a part of the map has the
 /// same ones. `bodies` (in the grid's CRS) and `water` (codes of [`WaterKind`] on `grid`) keep regions off the sea.
@@ -187,6 +221,7 @@ pub fn regions_on_grid(
     grid: &Grid,
     bodies: &[WaterBody],
     water: &Raster<u8>,
+    close_gaps_m: f64,
 ) -> Result<RegionsOnGrid> {
     let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
     let forward = Transformer::new(&wgs84, &grid.crs)?;
@@ -200,16 +235,22 @@ pub fn regions_on_grid(
     notes.extend(selection.composites.iter().map(|c| format!("{} is drawn as its members", c.name)));
 
     let project = |p: LonLat| forward.point(Xy { x: p.lon, y: p.lat });
-    let plane: Vec<PlaneClaim> = project_claims(&selection.claims, &project)?;
-    let uncut = political_regions(&plane, &RegionOptions::default())?;
-    let (mut regions, mut contested) =
-        borders::stack(grid.cols, grid.rows, &uncut.polities, |p| gdal_io::rasterize_mask(&p.outline, grid, false))?;
-    for (i, &w) in water.values.iter().enumerate() {
-        if w == WaterKind::Sea as u8 {
-            regions.values[i] = 0;
-            contested.values[i] = 0;
-        }
+    let drawn: Vec<&Claim> = selection.claims.iter().chain(&selection.possible).copied().collect();
+    let mut plane: Vec<PlaneClaim> = project_claims(&drawn, &project)?;
+    if close_gaps_m > 0.0 {
+        notes.extend(close_gaps(&mut plane, close_gaps_m).iter().map(ToString::to_string));
     }
+    let uncut = political_regions(&plane, &RegionOptions { era, ..RegionOptions::default() })?;
+    let is_sea = |k: usize| water.values[k] == WaterKind::Sea as u8;
+    let Stack { holder: mut regions, mut contested, successions } =
+        borders::stack(grid, &uncut.polities, |k| !is_sea(k))?;
+    for k in (0..water.values.len()).filter(|&k| is_sea(k)) {
+        regions.values[k] = 0;
+        contested.values[k] = 0;
+    }
+    let cell_km2 = grid.transform.cell_width * grid.transform.cell_height / 1e6;
+    notes.extend(successions.iter().filter_map(|s| told_succession(s, &uncut.polities, cell_km2)));
+    notes.extend(uncut.polities.iter().filter_map(|p| told_doubt(p, era)));
     notes.extend(thin_cover(&regions, water, claims, era));
     let seas: Vec<_> =
         bodies.iter().filter(|b| b.kind == WaterKind::Sea).flat_map(|b| b.area.0.iter().cloned()).collect();
