@@ -4,7 +4,7 @@
 //! of about 2 MB) and draws it, contested land included, on SIZE x SIZE cells (8192). Prints medians of five runs, and the
 //! time of a parallel memory fill of the same two rasters as a yardstick.
 
-use histmap::borders::{RegionOptions, political_regions, project_claims, stack};
+use histmap::borders::{RegionOptions, SmoothOptions, political_regions, project_claims, stack};
 use histmap::gdal_io;
 use histmap::grid::{Extent, GeoTransform, Grid, LonLat, Xy};
 use histmap::political::{BorderInput, read_borders};
@@ -49,9 +49,12 @@ fn main() {
     // One claim per polity: the file's own year.
     let era = claims.iter().map(|c| c.span).min().expect("a claim");
     let held: Vec<_> = claims.iter().filter(|c| c.span.overlaps(&era)).collect();
+    let cell = 360.0 * scale / size as f64;
+    let smooth = SmoothOptions { spacing: SmoothOptions::spacing_for(cell), ..SmoothOptions::default() };
+    let options = RegionOptions { smooth, ..RegionOptions::default() };
     let regions = || {
         let projected = project_claims(&held, &plane).expect("a plane for all");
-        political_regions(&projected, &RegionOptions::default()).expect("regions")
+        political_regions(&projected, &options).expect("regions")
     };
     let polities = regions().polities;
     let shaping = median(|| {
@@ -63,8 +66,8 @@ fn main() {
         transform: GeoTransform {
             origin_x: extent.min_x,
             origin_y: extent.max_y,
-            cell_width: 360.0 * scale / size as f64,
-            cell_height: 180.0 * scale / size as f64,
+            cell_width: cell,
+            cell_height: cell / 2.0,
         },
         cols: size,
         rows: size,

@@ -3,13 +3,14 @@
 //! The folder appears when everything in it is written and checked, or not at all. The borders stay those of their source,
 //! whose licence and citation the pack names.
 
-use crate::borders::{Account, Claim, SourceKind, cut_to_window};
+use crate::borders::{Account, Claim, Doubt, SourceKind, YearRange, cut_to_window};
+use crate::edtf::years_text;
 use crate::error::{Error, Result};
 use crate::gdal_io::{self, Transformer};
 use crate::grid::{LonLatBox, Xy};
 use crate::pack::{self, PackSource};
 use crate::political::{BorderInput, BorderReading, read_borders};
-use crate::year::{Span, YEAR_LIMIT};
+use crate::year::{Span, YEAR_LIMIT, Year};
 use geo::{BoundingRect, MultiPolygon, Polygon};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -282,9 +283,6 @@ fn polities(claims: &[Claim], source_id: &str) -> Result<String> {
 }
 
 fn properties(c: &Claim, parent: Option<&str>, source_id: &str) -> Map<String, Value> {
-    let doubt = c.doubt.map(|d| d.to_string());
-    let notes: Vec<&str> =
-        [c.note.as_str(), doubt.as_deref().unwrap_or("")].into_iter().filter(|n| !n.is_empty()).collect();
     // Packs have no open ends: the first and the last year that can be written stand for them.
     let from = if c.span.start == Span::ALWAYS.start { -YEAR_LIMIT } else { c.span.first().to_historian() };
     let to = if c.span.end == Span::ALWAYS.end { YEAR_LIMIT } else { c.span.last().to_historian() };
@@ -299,6 +297,13 @@ fn properties(c: &Claim, parent: Option<&str>, source_id: &str) -> Map<String, V
     }
     set("from_year", from.into());
     set("to_year", to.into());
+    if let Some(doubt) = &c.doubt {
+        for (key, years) in [("from_edtf", &doubt.first), ("to_edtf", &doubt.last)] {
+            if let Some(text) = edtf(years, doubt) {
+                set(key, text.into());
+            }
+        }
+    }
     set("kind", c.kind.as_str().into());
     set("parent", parent.map_or(Value::Null, Value::from));
     set("certainty", c.certainty.as_str().into());
@@ -306,10 +311,34 @@ fn properties(c: &Claim, parent: Option<&str>, source_id: &str) -> Map<String, V
     if let Some([r, g, b]) = c.colour {
         set("colour", format!("#{r:02x}{g:02x}{b:02x}").into());
     }
-    if !notes.is_empty() {
-        set("note", notes.join("; ").into());
+    if !c.note.is_empty() {
+        set("note", c.note.clone().into());
     }
     out
+}
+
+/// The years among which the first or the last of a claim lies, with what its source says of its dates; `None` where there
+/// is no more to say than the year itself.
+fn edtf(years: &YearRange, doubt: &Doubt) -> Option<String> {
+    // Beyond the years that can be written lies what is open.
+    let known = |y: Year| (y.0 > -YEAR_LIMIT && y.0 < YEAR_LIMIT).then_some(y.0);
+    let is_one = years.earliest == years.latest;
+    if is_one && (known(years.earliest).is_none() || !(doubt.is_uncertain || doubt.is_approximate)) {
+        return None;
+    }
+    let text = years_text(known(years.earliest), known(years.latest));
+    let mark = match (doubt.is_uncertain, doubt.is_approximate) {
+        (true, true) => "%",
+        (true, false) => "?",
+        (false, true) => "~",
+        (false, false) => "",
+    };
+    // The mark stands behind a date, not behind an open end.
+    Some(match text.strip_suffix("/..") {
+        Some("..") => text,
+        Some(date) => format!("{date}{mark}/.."),
+        None => text + mark,
+    })
 }
 
 fn geometry(area: &MultiPolygon<f64>) -> Value {

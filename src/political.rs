@@ -3,7 +3,7 @@
 
 use crate::borders::{
     self, AreaChange, BorderClaims, BorderFile, BorderLine, Claim, PlaneClaim, PolityRegion, Problem, ReadOptions,
-    RegionOptions, Stack, Succession, Sureness, area_changes, close_gaps, cut_at_coast, political_regions,
+    RegionOptions, SmoothOptions, Stack, Succession, Sureness, area_changes, close_gaps, cut_at_coast, political_regions,
     project_claims,
 };
 use crate::error::{Error, Result};
@@ -240,7 +240,9 @@ pub fn regions_on_grid(
     if close_gaps_m > 0.0 {
         notes.extend(close_gaps(&mut plane, close_gaps_m).iter().map(ToString::to_string));
     }
-    let uncut = political_regions(&plane, &RegionOptions { era, ..RegionOptions::default() })?;
+    let spacing = SmoothOptions::spacing_for(grid.transform.cell_width);
+    let smooth = SmoothOptions { spacing, ..SmoothOptions::default() };
+    let uncut = political_regions(&plane, &RegionOptions { era, smooth, ..RegionOptions::default() })?;
     let is_sea = |k: usize| water.values[k] == WaterKind::Sea as u8;
     let Stack { holder: mut regions, mut contested, successions } =
         borders::stack(grid, &uncut.polities, |k| !is_sea(k))?;

@@ -4,7 +4,7 @@ use super::colour::choose_colours;
 use super::crossing::{Cut, Piece, crossing_along, cut_line, for_each_meeting, middle_of, pieces_of, rings_of};
 use super::smooth::{SmoothOptions, smooth_arcs};
 use super::stack::Precedence;
-use super::topology::{Topology, key, share_vertices};
+use super::topology::{Arc, Topology, key, share_vertices};
 use super::{BorderLine, Certainty, Claim, PolityRegion, Standing, Sureness, area_km2};
 use crate::error::{Error, Result};
 use crate::grid::{Extent, LonLat, Xy};
@@ -193,9 +193,9 @@ fn border_lines(
         },
     );
 
-    let mut borders: Vec<BorderLine> = Vec::new();
-    let mut neighbours: Vec<(usize, usize)> = Vec::new();
-    for ((arc, line), cuts) in topology.arcs.iter().zip(lines).zip(cuts) {
+    let of_arc = |((arc, line), cuts): ((&Arc, &Vec<Coord<f64>>), Vec<Cut>)| {
+        let mut borders: Vec<BorderLine> = Vec::new();
+        let mut neighbours: Vec<(usize, usize)> = Vec::new();
         let mut last: Option<BorderLine> = None;
         for part in cut_line(line, cuts) {
             let middle = middle_of(&part);
@@ -238,7 +238,10 @@ fn border_lines(
             }
         }
         borders.extend(last);
-    }
+        (borders, neighbours)
+    };
+    let (borders, neighbours): (Vec<_>, Vec<_>) = topology.arcs.par_iter().zip(lines).zip(cuts).map(of_arc).unzip();
+    let (mut borders, mut neighbours) = (borders.concat(), neighbours.concat());
     for border in &mut borders {
         if border.left == 0 || (border.right != 0 && border.right < border.left) {
             std::mem::swap(&mut border.left, &mut border.right);
