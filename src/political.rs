@@ -102,12 +102,32 @@ pub struct ClaimsForBuild {
     pub notes: Vec<String>,
 }
 
-/// The claims of `pack` with those of border files on top, cut to the surroundings of the pack's window. At least one holds
-/// in `era`.
+/// Refuses eras in which none of `claims` holds.
 ///
 /// # Errors
-/// [`Error::NoClaims`]; those of [`read_borders`]; [`Error::Pack`] where longitude and latitude are exchanged.
-pub fn claims_with_borders(pack: &RegionPack, input: &BorderInput, era: Era) -> Result<ClaimsForBuild> {
+/// [`Error::NoClaims`] that names them.
+pub fn require_claims(claims: &[Claim], eras: &[Era], region: &str) -> Result<()> {
+    let empty: Vec<String> =
+        eras.iter().filter(|e| borders::select(claims, **e).is_empty()).map(ToString::to_string).collect();
+    if empty.is_empty() && !eras.is_empty() {
+        return Ok(());
+    }
+    let named = match empty.len() {
+        n @ 9.. => format!("{}, and {} more", empty[..8].join(", "), n - 8),
+        _ => empty.join(", "),
+    };
+    Err(Error::NoClaims {
+        era: named,
+        region: region.to_string(),
+        covered: borders::describe_spans(&borders::covered_spans(claims)),
+    })
+}
+
+/// The claims of `pack` with those of border files on top, cut to the surroundings of the pack's window.
+///
+/// # Errors
+/// Those of [`read_borders`]; [`Error::Pack`] where longitude and latitude are exchanged.
+pub fn claims_with_borders(pack: &RegionPack, input: &BorderInput) -> Result<ClaimsForBuild> {
     let mut out = ClaimsForBuild { claims: pack.claims.clone(), files: Vec::new(), notes: Vec::new() };
     if !input.paths.is_empty() {
         let BorderReading { label, borders: read, files, notes } = read_borders(input)?;
@@ -125,13 +145,6 @@ pub fn claims_with_borders(pack: &RegionPack, input: &BorderInput, era: Era) -> 
         out.notes.extend(read.account.remarkable());
         out.claims = borders::merge_claims(out.claims, added);
         out.files = files;
-    }
-    if borders::select(&out.claims, era).is_empty() {
-        return Err(Error::NoClaims {
-            era: era.to_string(),
-            region: pack.name.clone(),
-            covered: borders::describe_spans(&borders::covered_spans(&out.claims)),
-        });
     }
     Ok(out)
 }

@@ -161,6 +161,17 @@ pub enum Sureness {
     Possible,
 }
 
+impl Sureness {
+    /// The word for it in attributes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Sureness::Certain => "certain",
+            Sureness::Doubtful => "doubtful",
+            Sureness::Possible => "possible",
+        }
+    }
+}
+
 /// `begins 1300–1399 CE, ends 1450–1459 CE, dates approximate`.
 impl std::fmt::Display for Doubt {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

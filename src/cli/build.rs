@@ -4,7 +4,8 @@ use super::borders::BorderArgs;
 use super::{PackArgs, terminal};
 use crate::error::{Error, Result};
 use crate::grid::LonLatBox;
-use crate::pipeline::{self, BuildRequest, BuildSummary};
+use crate::animate::AnimationKind;
+use crate::pipeline::{self, AnimationOptions, BuildRequest, BuildSummary};
 use crate::resources::human_bytes;
 use std::path::PathBuf;
 
@@ -14,7 +15,9 @@ pub(super) struct Args {
     /// Region pack; `histmap regions` lists them
     #[arg(long, value_name = "NAME")]
     region: String,
-    /// Year or span of years: 1200, 300bc, -300, "300 BCE", 1200/1210 (there is no year 0)
+    /// Year or span of years: 1200, 300bc, -300, "300 BCE", 1200/1210 (there is no year 0); several over one ground with
+    /// commas, 1100,1200,1300, as a series with its step in years, 1000..1400/50, or 1000..1400/changes for every year in
+    /// which the map changes
     #[arg(long, value_name = "YEAR", allow_hyphen_values = true)]
     era: String,
     /// Cell size in metres [default: the pack's, 250 for the Caucasus]
@@ -32,7 +35,7 @@ pub(super) struct Args {
     /// Longer side of the map on the sheet map.png, pixels
     #[arg(long, value_name = "PX", default_value_t = 3200)]
     map_px: usize,
-    /// Output folder [default: out/REGION-YEAR]
+    /// Output folder [default: out/REGION-YEAR, or out/REGION-FIRST..LAST with a folder for each of several eras]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Replace the output folder if it exists
@@ -51,6 +54,18 @@ pub(super) struct Args {
     /// the same polity; may be repeated
     #[arg(long, value_name = "FILE", num_args = 1..)]
     borders: Vec<PathBuf>,
+    /// Close gaps between claims that are narrower than this; 0 closes none [default: 500 with --borders, else 0]
+    #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
+    close_gaps: Option<f64>,
+    /// Moving picture of the eras: gif, apng, or both with a comma
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = AnimationKind::ALL.map(AnimationKind::as_str))]
+    animate: Vec<String>,
+    /// Seconds for which a moving picture shows each era
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.5, allow_negative_numbers = true)]
+    frame_time: f64,
+    /// Longer side of the map in a moving picture, pixels
+    #[arg(long, value_name = "PX", default_value_t = 1200)]
+    frame_px: usize,
     #[command(flatten)]
     reading: BorderArgs,
     #[command(flatten)]
@@ -66,8 +81,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, command_line: &str) -> Result<()> {
     let request = BuildRequest {
         region: args.region,
-        era: args.era.parse()?,
-        era_given: args.era,
+        eras: args.era.parse()?,
         resolution_m: args.resolution,
         crs: args.crs,
         bbox: args.bbox.as_deref().map(parse_bbox).transpose()?,
@@ -79,6 +93,9 @@ pub(super) fn run(args: Args, command_line: &str) -> Result<()> {
         dem: args.dem,
         dem_crs: args.dem_crs,
         borders: args.reading.input(args.borders)?,
+        close_gaps_m: args.close_gaps,
+        animate: args.animate.iter().filter_map(|k| AnimationKind::named(k)).collect(),
+        animation: AnimationOptions { frame_s: args.frame_time, map_px: args.frame_px },
         maps: args.packs.maps,
         command_line: command_line.to_string(),
     };

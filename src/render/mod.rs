@@ -16,6 +16,9 @@ mod symbols;
 mod tests;
 mod tint;
 
+/// Colour of the paper around a map.
+pub const PAPER: [u8; 3] = tint::PAPER;
+
 pub use sheet::{LabelKind, PlacedLabel, Sheet, SheetOptions, draw_sheet};
 
 use crate::borders::{BorderLine, PolityRegion};
