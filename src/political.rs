@@ -3,18 +3,20 @@
 
 use crate::borders::{
     self, AreaChange, BorderClaims, BorderFile, BorderLine, Claim, PlaneClaim, PolityRegion, Problem, ReadOptions,
-    RegionOptions, SmoothOptions, Stack, Succession, Sureness, area_changes, close_gaps, cut_at_coast, political_regions,
+    RegionOptions, SmoothOptions, Stack, Succession, Sureness, Transfer, area_changes, close_gaps, cut_at_coast, political_regions,
     project_claims,
 };
 use crate::error::{Error, Result};
 use crate::gdal_io::{self, Transformer, VectorReadOptions};
-use crate::grid::{Grid, LonLat, Xy};
+use crate::grid::{Extent, Grid, LonLat, Xy};
 use crate::pack::{self, RegionPack};
 use crate::raster::Raster;
 use crate::region;
+use crate::render::change_map::{ChangeMapInput, change_map};
+use crate::render::figure::Figure;
 use crate::water::{WaterBody, WaterKind};
 use crate::year::{Era, Year};
-use geo::{BooleanOps, MultiPolygon, Rect};
+use geo::{BooleanOps, Coord, Densify, Euclidean, MapCoords, MultiPolygon, Rect};
 use std::path::PathBuf;
 
 /// The political map of an era on a grid.
@@ -149,20 +151,105 @@ pub fn claims_with_borders(pack: &RegionPack, input: &BorderInput) -> Result<Cla
     Ok(out)
 }
 
-/// What each polity of the region `name` gained and lost between two years, within the region's window and without the
-/// sea; see [`area_changes`]. Packs are found as by [`pack::find_pack`].
+/// The claims that a question is about: those of `pack`, or those of border files in their place, cut to the surroundings
+/// of the pack's window.
 ///
 /// # Errors
-/// Those of reading the pack; [`Error::NoClaims`] for a year without any claim.
-pub fn changes(name: &str, maps: &[PathBuf], from: Year, to: Year) -> Result<Vec<AreaChange>> {
+/// Those of [`read_borders`]; [`Error::Pack`] where longitude and latitude are exchanged.
+pub fn claims_in_question(pack: &RegionPack, input: &BorderInput) -> Result<Vec<Claim>> {
+    if input.paths.is_empty() {
+        return Ok(pack.claims.clone());
+    }
+    let BorderReading { label, borders: read, .. } = read_borders(input)?;
+    refuse_errors(&label, &pack::check_added_claims(&read.claims, pack, &label))?;
+    Ok(borders::cut_to_window(read.claims, &pack.extent))
+}
+
+/// What changed between two years.
+#[derive(Debug, Clone)]
+pub struct Changes {
+    /// What each polity gained and lost, see [`area_changes`].
+    pub areas: Vec<AreaChange>,
+    /// What went from whom to whom, see [`borders::transfers`].
+    pub transfers: Vec<Transfer>,
+    /// The map of it, where it was asked for.
+    pub map: Option<Figure>,
+}
+
+/// What each polity of the region `name` gained and lost between two years, within the region's window and without the
+/// sea. Packs are found as by [`pack::find_pack`]; border files stand in place of the region's own claims.
+///
+/// # Errors
+/// Those of reading; [`Error::NoClaims`] for a year without any claim.
+pub fn changes(
+    name: &str,
+    maps: &[PathBuf],
+    input: &BorderInput,
+    [from, to]: [Year; 2],
+    with_map: bool,
+) -> Result<Changes> {
     let source = pack::open_pack(name, maps)?;
     let pack = pack::read_pack(&source)?;
-    let (before, after) = (pack.select(Era::of(from))?, pack.select(Era::of(to))?);
+    let claims = claims_in_question(&pack, input)?;
+    require_claims(&claims, &[Era::of(from), Era::of(to)], &pack.name)?;
+    let (before, after) = (borders::select(&claims, Era::of(from)), borders::select(&claims, Era::of(to)));
     let e = &pack.extent;
     let window = MultiPolygon::from(Rect::new((e.west, e.south), (e.east, e.north)).to_polygon());
     let seas: Vec<_> = region::read_seas(&source)?.into_iter().flat_map(|b| b.area.0).collect();
     let land = window.difference(&MultiPolygon::new(seas));
-    Ok(area_changes(&before.claims, &after.claims, &|area| area.intersection(&land)))
+    let on_land = |area: &MultiPolygon<f64>| area.intersection(&land);
+    let areas = area_changes(&before.claims, &after.claims, &on_land);
+    let held_before = borders::holdings(&before.claims, Era::of(from), &on_land);
+    let held_after = borders::holdings(&after.claims, Era::of(to), &on_land);
+    let transfers = borders::transfers(&held_before, &held_after);
+    let map = if with_map {
+        Some(map_of_changes(&pack, &land, [from, to], &held_before, &held_after, &transfers)?)
+    } else {
+        None
+    };
+    Ok(Changes { areas, transfers, map })
+}
+
+/// The map of what went from one to another, in the region's CRS.
+fn map_of_changes(
+    pack: &RegionPack,
+    land: &MultiPolygon<f64>,
+    [from, to]: [Year; 2],
+    before: &[(&Claim, MultiPolygon<f64>)],
+    after: &[(&Claim, MultiPolygon<f64>)],
+    transfers: &[Transfer],
+) -> Result<Figure> {
+    let crs = gdal_io::crs(&pack.crs, "crs")?;
+    let there = Transformer::new(&gdal_io::crs(gdal_io::WGS84, "--crs")?, &crs)?;
+    // Long edges, such as those of the window, are straight in longitude and latitude.
+    let plane = |area: &MultiPolygon<f64>| -> MultiPolygon<f64> {
+        Euclidean.densify(area, 0.25).map_coords(|c| {
+            there.point(Xy { x: c.x, y: c.y }).map_or(Coord { x: f64::NAN, y: f64::NAN }, |p| Coord { x: p.x, y: p.y })
+        })
+    };
+    let land = plane(land);
+    let frame = Extent::around(pack.extent.outline(32).iter().filter_map(|p| there.point(Xy { x: p.lon, y: p.lat })))
+        .ok_or_else(|| Error::argument("crs", format!("{} cannot show the region", crs.name), "choose another"))?;
+    let mut named: Vec<(&str, Option<[u8; 3]>)> =
+        after.iter().chain(before).map(|(c, _)| (c.id.as_str(), c.colour)).collect();
+    named.sort_by_key(|n| n.0);
+    named.dedup_by_key(|n| n.0);
+    let colours = borders::palette_colours(&named);
+    let colour_of = |id: &str| {
+        named.iter().position(|n| n.0 == id).map_or([160, 150, 140], |k| colours[k])
+    };
+    let holdings: Vec<(String, [u8; 3], MultiPolygon<f64>)> =
+        after.iter().map(|(c, area)| (c.name.clone(), colour_of(&c.id), plane(area))).collect();
+    let moved: Vec<(&Transfer, MultiPolygon<f64>)> = transfers.iter().map(|t| (t, plane(&t.area))).collect();
+    Ok(change_map(&ChangeMapInput {
+        title: &pack.title,
+        years: [from.to_string(), to.to_string()],
+        frame,
+        land: &land,
+        holdings: &holdings,
+        transfers: &moved,
+        colour_of: &colour_of,
+    }))
 }
 
 /// A sentence where the claims of the era cover less than half of the land: the map is then mostly empty, and the reader

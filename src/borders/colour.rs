@@ -61,6 +61,14 @@ pub(crate) fn choose_colours(ids: &[&str], wanted: &[Option<[u8; 3]>], neighbour
     colours.into_iter().map(|c| c.unwrap_or(PALETTE[0])).collect()
 }
 
+/// Colours of polities that stand beside each other in a list: their own, or such that those in sequence differ.
+pub fn palette_colours(polities: &[(&str, Option<[u8; 3]>)]) -> Vec<[u8; 3]> {
+    let ids: Vec<&str> = polities.iter().map(|p| p.0).collect();
+    let wanted: Vec<_> = polities.iter().map(|p| p.1).collect();
+    let beside: Vec<(usize, usize)> = (1..ids.len()).map(|k| (k - 1, k)).collect();
+    choose_colours(&ids, &wanted, &beside)
+}
+
 /// FNV-1a.
 fn hash(text: &str) -> u32 {
     text.bytes().fold(2_166_136_261, |h, b| (h ^ u32::from(b)).wrapping_mul(16_777_619))

@@ -27,14 +27,15 @@ pub mod window;
 pub use account::{Account, Fate, FeatureAccount};
 pub use adapters::{BorderClaims, BorderFile, FieldMapping, ReadOptions, SourceKind, read_border_files};
 pub use area::area_km2;
-pub use change::{AreaChange, area_changes};
+pub use change::{AreaChange, Transfer, area_changes, holdings, transfers};
+pub use colour::palette_colours;
 pub use gaps::{ClosedGap, close_gaps};
 pub use problem::{Problem, Severity};
 pub use regions::{PlaneClaim, PoliticalRegions, RegionOptions, cut_at_coast, political_regions, project_claims};
 pub use select::{Selection, covered_spans, describe_spans, merge_claims, select};
 pub use smooth::SmoothOptions;
 pub use stack::{Stack, Succession, stack};
-pub use timeline::{Timeline, timeline};
+pub use timeline::{Timeline, TimelineEntry, TimelineRow, timeline};
 pub use window::cut_to_window;
 
 use crate::year::{Span, Year};
@@ -134,6 +135,16 @@ pub struct Doubt {
 }
 
 impl Doubt {
+    /// The years that `span` may have.
+    pub fn widened(&self, span: Span) -> Span {
+        Span { start: span.start.min(self.first.earliest), end: span.end.max(after(self.last.latest)) }
+    }
+
+    /// The years that `span` has beyond doubt; maybe none.
+    pub fn narrowed(&self, span: Span) -> Span {
+        Span { start: span.start.max(self.first.latest), end: span.end.min(after(self.last.earliest)) }
+    }
+
     /// Whether anything is doubted.
     pub fn is_any(&self) -> bool {
         let is_open = |r: &YearRange| r.earliest != r.latest;
@@ -227,20 +238,12 @@ pub struct Claim {
 impl Claim {
     /// The years in which it may have held.
     pub fn possible_years(&self) -> Span {
-        let Some(doubt) = &self.doubt else { return self.span };
-        Span {
-            start: self.span.start.min(doubt.first.earliest),
-            end: self.span.end.max(after(doubt.last.latest)),
-        }
+        self.doubt.map_or(self.span, |d| d.widened(self.span))
     }
 
     /// The years in which it held beyond doubt; maybe none.
     pub fn certain_years(&self) -> Span {
-        let Some(doubt) = &self.doubt else { return self.span };
-        Span {
-            start: self.span.start.max(doubt.first.latest),
-            end: self.span.end.min(after(doubt.last.earliest)),
-        }
+        self.doubt.map_or(self.span, |d| d.narrowed(self.span))
     }
 
     /// How it stands in `era`; `None` when it did not hold.

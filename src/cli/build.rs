@@ -1,7 +1,7 @@
 //! `histmap build`.
 
 use super::borders::BorderArgs;
-use super::{PackArgs, terminal};
+use super::{PackArgs, RegionArgs, terminal};
 use crate::error::{Error, Result};
 use crate::grid::LonLatBox;
 use crate::animate::AnimationKind;
@@ -12,9 +12,8 @@ use std::path::PathBuf;
 /// Arguments of `histmap build`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Region pack; `histmap regions` lists them
-    #[arg(long, value_name = "NAME")]
-    region: String,
+    #[command(flatten)]
+    region: RegionArgs,
     /// Year or span of years: 1200, 300bc, -300, "300 BCE", 1200/1210 (there is no year 0); several over one ground with
     /// commas, 1100,1200,1300, as a series with its step in years, 1000..1400/50, or 1000..1400/changes for every year in
     /// which the map changes
@@ -80,7 +79,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, command_line: &str) -> Result<()> {
     let request = BuildRequest {
-        region: args.region,
+        region: args.region.name().to_string(),
         eras: args.era.parse()?,
         resolution_m: args.resolution,
         crs: args.crs,

@@ -1,7 +1,9 @@
 //! What people look at: hillshade and the map sheet.
 
 mod canvas;
+pub mod change_map;
 mod curve;
+pub mod figure;
 mod furniture;
 mod graticule;
 pub mod hillshade;
@@ -14,6 +16,7 @@ mod sheet;
 mod symbols;
 #[cfg(test)]
 mod tests;
+pub mod timeline;
 mod tint;
 
 /// Colour of the paper around a map.
