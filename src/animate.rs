@@ -165,8 +165,7 @@ impl Frames {
             let frame: Vec<u8> = self.frame(k)?.iter().map(|c| palette.index(*c)).collect();
             let part = if k == 0 { Part::whole(width, height) } else { Part::changed(&before, &frame, width) };
             let is_new = |i: usize| k == 0 || before[i] != frame[i];
-            let buffer: Vec<u8> =
-                part.cells(width).map(|i| if is_new(i) { frame[i] } else { UNCHANGED }).collect();
+            let buffer: Vec<u8> = part.cells(width).map(|i| if is_new(i) { frame[i] } else { UNCHANGED }).collect();
             encoder
                 .write_frame(&gif::Frame {
                     delay: (frame_ms / 10).clamp(2, u32::from(u16::MAX)) as u16,
@@ -264,7 +263,9 @@ fn chosen_colours(counts: &[Tally], most: usize) -> Vec<[u8; 3]> {
         groups.push((spread, channel, all));
     }
     while groups.len() < most {
-        let Some(n) = (0..groups.len()).max_by(|&a, &b| groups[a].0.total_cmp(&groups[b].0).then(b.cmp(&a))) else { break };
+        let Some(n) = (0..groups.len()).max_by(|&a, &b| groups[a].0.total_cmp(&groups[b].0).then(b.cmp(&a))) else {
+            break;
+        };
         if groups[n].0 <= 0.0 {
             break;
         }
@@ -299,9 +300,8 @@ impl Palette {
             // The middle of the colours that share the key, so that order does not matter.
             let middle = colour.map(|v| i32::from(v & 0xfc) + 2);
             // Green counts most to the eye, blue least.
-            let away = |c: &[u8; 3]| -> i32 {
-                (0..3).map(|k| [3, 6, 2][k] * (middle[k] - i32::from(c[k])).pow(2)).sum()
-            };
+            let away =
+                |c: &[u8; 3]| -> i32 { (0..3).map(|k| [3, 6, 2][k] * (middle[k] - i32::from(c[k])).pow(2)).sum() };
             let nearest = (0..self.colours.len()).min_by_key(|&i| away(&self.colours[i])).unwrap_or(0);
             self.known[key] = nearest as u8;
         }

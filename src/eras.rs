@@ -50,9 +50,7 @@ impl Eras {
                 Item::One(era) => eras.push(era),
                 Item::Series { from, to, step: Step::Changes } => {
                     let changes = timeline(claims).change_years;
-                    eras.extend(
-                        std::iter::once(from).chain(changes).filter(|y| (from..=to).contains(y)).map(Span::of),
-                    );
+                    eras.extend(std::iter::once(from).chain(changes).filter(|y| (from..=to).contains(y)).map(Span::of));
                 }
                 Item::Series { from, to, step: Step::Years(step) } => {
                     let (first, last) = (from.to_historian(), to.to_historian());
@@ -127,7 +125,9 @@ fn item(text: &str) -> Result<Item> {
     }
     let step = match step.trim() {
         "changes" | "change" => Step::Changes,
-        n => Step::Years(n.parse().ok().filter(|n| *n > 0).ok_or_else(|| fail("has a step that is no number of years"))?),
+        n => {
+            Step::Years(n.parse().ok().filter(|n| *n > 0).ok_or_else(|| fail("has a step that is no number of years"))?)
+        }
     };
     Ok(Item::Series { from, to, step })
 }
@@ -184,7 +184,10 @@ mod tests {
     fn eras_are_named() {
         let slugs: Vec<String> = ["1200", "-300", "1200/1210", "-50/50"].map(|e| slug(e.parse().unwrap())).to_vec();
         assert_eq!(slugs, ["1200", "300bce", "1200-1210", "50bce-50"]);
-        assert_eq!(in_words(&"1000..1400/50".parse::<Eras>().unwrap().resolve(&[]).unwrap()), "9 eras from 1000 CE to 1400 CE");
+        assert_eq!(
+            in_words(&"1000..1400/50".parse::<Eras>().unwrap().resolve(&[]).unwrap()),
+            "9 eras from 1000 CE to 1400 CE"
+        );
     }
 
     proptest! {

@@ -289,10 +289,8 @@ fn write_layers(path: &Path, crs: &crate::grid::Crs, layers: &[LayerPlan]) -> Re
             features,
         })
         .collect();
-    let styles: Vec<LayerStyle> = layers
-        .iter()
-        .map(|l| LayerStyle { layer: l.0, name: "", qml: l.5.qml(), sld: l.5.sld(l.0) })
-        .collect();
+    let styles: Vec<LayerStyle> =
+        layers.iter().map(|l| LayerStyle { layer: l.0, name: "", qml: l.5.qml(), sld: l.5.sld(l.0) }).collect();
     gdal_io::write_gpkg(path, &tables, &GpkgOptions { styles: &styles, ..GpkgOptions::default() })
 }
 
@@ -456,15 +454,7 @@ fn ground_layers<'a>(g: &GroundProduct) -> Result<Vec<LayerPlan<'a>>> {
             styles::rivers(),
             rivers,
         ),
-        (
-            "peaks",
-            "Summits",
-            "Surveyed heights",
-            GeometryKind::Point,
-            &["name", "height_m"],
-            styles::peaks(),
-            peaks,
-        ),
+        ("peaks", "Summits", "Surveyed heights", GeometryKind::Point, &["name", "height_m"], styles::peaks(), peaks),
     ])
 }
 

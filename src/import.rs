@@ -351,6 +351,44 @@ fn geometry(area: &MultiPolygon<f64>) -> Value {
 mod tests {
     use super::*;
 
+    proptest::proptest! {
+        #[test]
+        fn doubt_is_read_back_as_it_was_written(
+            first in -3000i32..2000, n in 0i32..300, before in 0i32..40, after in 0i32..40, early in 0i32..40, late in 0i32..40,
+            is_approximate in proptest::bool::ANY, is_uncertain in proptest::bool::ANY, is_open in proptest::bool::ANY,
+        ) {
+            use crate::borders::tests::claim;
+            let range = |a: i32, b: i32| YearRange { earliest: Year(a), latest: Year(b) };
+            let last = first + n;
+            let mut doubt = Doubt {
+                first: range(first - before, first + after),
+                last: range(last - early, last + late),
+                is_approximate,
+                is_uncertain,
+            };
+            let mut span = Span { start: Year(first), end: Year(last + 1) };
+            if is_open {
+                // Still there, beyond doubt.
+                span.end = Span::ALWAYS.end;
+                doubt.last = YearRange { earliest: span.last(), latest: span.last() };
+            }
+            let area = geo::polygon![(x: 44.0, y: 41.0), (x: 45.0, y: 41.0), (x: 45.0, y: 42.0)].into();
+            let c = Claim { span, doubt: Some(doubt).filter(Doubt::is_any), area, ..claim("a", "1200") };
+            let feature = crate::vector::Feature {
+                geometry: Some(c.area.clone().into()),
+                properties: properties(&c, None, "s"),
+            };
+            let (read, problems) = crate::borders::reader::pack_claims(&[feature], "p");
+            proptest::prop_assert!(problems.is_empty(), "{problems:?}");
+            let read = &read[0].1;
+            // Packs have no open ends: what stands for them is as far away.
+            let ends = |c: &Claim| [c.possible_years(), c.certain_years()].map(|s| (s.start, s.end.0.min(YEAR_LIMIT)));
+            proptest::prop_assert_eq!(ends(read), ends(&c));
+            let marks = |c: &Claim| c.doubt.map(|d| (d.is_approximate, d.is_uncertain)).unwrap_or_default();
+            proptest::prop_assert_eq!(marks(read), marks(&c));
+        }
+    }
+
     #[test]
     fn the_crs_is_the_utm_zone_of_the_middle() {
         let crs = |w: f64, s: f64, e: f64, n: f64| working_crs(None, &LonLatBox::new(w, s, e, n).unwrap());

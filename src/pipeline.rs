@@ -12,7 +12,8 @@ use crate::export::{self, GroundProduct, Product, VectorContent};
 use crate::gdal_io::{self, Transformer};
 use crate::grid::{Crs, Extent, Grid, LonLatBox, Window, Xy};
 use crate::manifest::{
-    BlockMeansRecord, EraMapRecord, EraRecord, FileRecord, Manifest, PolityRecord, RunRecord, SourceRecord, StageSeconds,
+    BlockMeansRecord, EraMapRecord, EraRecord, FileRecord, Manifest, PolityRecord, RunRecord, SourceRecord,
+    StageSeconds,
 };
 use crate::pack::{self, PackSource, RegionPack};
 use crate::political::{self, BorderInput, ClaimsForBuild};
@@ -255,11 +256,7 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
         } else {
             made.maps
                 .iter()
-                .map(|m| EraSummary {
-                    folder: m.folder.clone(),
-                    era: m.era.to_string(),
-                    polities: m.polities.len(),
-                })
+                .map(|m| EraSummary { folder: m.folder.clone(), era: m.era.to_string(), polities: m.polities.len() })
                 .collect()
         },
         notes,
@@ -286,7 +283,13 @@ impl Rounds {
                     Stage::Read | Stage::Manifest => 1,
                     Stage::Constrain | Stage::Terrain | Stage::Relief => self.grounds,
                     Stage::Regions | Stage::Rasters | Stage::Vectors | Stage::Sheet => self.eras,
-                    Stage::Frames => if self.is_animated { self.eras } else { 0 },
+                    Stage::Frames => {
+                        if self.is_animated {
+                            self.eras
+                        } else {
+                            0
+                        }
+                    }
                     Stage::Animation => usize::from(self.is_animated),
                 };
                 stage.share() * times as u64
@@ -506,7 +509,12 @@ fn eras_read(eras: &[Era]) -> String {
     match eras {
         [one] => one.described(),
         [first, .., last] => {
-            format!("{} eras from {} to {}", eras.len(), Span::of(first.first()).described(), Span::of(last.last()).described())
+            format!(
+                "{} eras from {} to {}",
+                eras.len(),
+                Span::of(first.first()).described(),
+                Span::of(last.last()).described()
+            )
         }
         [] => String::new(),
     }

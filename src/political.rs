@@ -3,8 +3,8 @@
 
 use crate::borders::{
     self, AreaChange, BorderClaims, BorderFile, BorderLine, Claim, PlaneClaim, PolityRegion, Problem, ReadOptions,
-    RegionOptions, SmoothOptions, Stack, Succession, Sureness, Transfer, area_changes, close_gaps, cut_at_coast, political_regions,
-    project_claims,
+    RegionOptions, SmoothOptions, Stack, Succession, Sureness, Transfer, area_changes, close_gaps, cut_at_coast,
+    political_regions, project_claims,
 };
 use crate::error::{Error, Result};
 use crate::gdal_io::{self, Transformer, VectorReadOptions};
@@ -228,16 +228,17 @@ fn map_of_changes(
         })
     };
     let land = plane(land);
-    let frame = Extent::around(pack.extent.outline(32).iter().filter_map(|p| there.point(Xy { x: p.lon, y: p.lat })))
-        .ok_or_else(|| Error::argument("crs", format!("{} cannot show the region", crs.name), "choose another"))?;
+    let e = &pack.extent;
+    let window = plane(&MultiPolygon::from(Rect::new((e.west, e.south), (e.east, e.north)).to_polygon()));
+    let frame =
+        Extent::around(pack.extent.outline(32).iter().filter_map(|p| there.point(Xy { x: p.lon, y: p.lat })))
+            .ok_or_else(|| Error::argument("crs", format!("{} cannot show the region", crs.name), "choose another"))?;
     let mut named: Vec<(&str, Option<[u8; 3]>)> =
         after.iter().chain(before).map(|(c, _)| (c.id.as_str(), c.colour)).collect();
     named.sort_by_key(|n| n.0);
     named.dedup_by_key(|n| n.0);
     let colours = borders::palette_colours(&named);
-    let colour_of = |id: &str| {
-        named.iter().position(|n| n.0 == id).map_or([160, 150, 140], |k| colours[k])
-    };
+    let colour_of = |id: &str| named.iter().position(|n| n.0 == id).map_or([160, 150, 140], |k| colours[k]);
     let holdings: Vec<(String, [u8; 3], MultiPolygon<f64>)> =
         after.iter().map(|(c, area)| (c.name.clone(), colour_of(&c.id), plane(area))).collect();
     let moved: Vec<(&Transfer, MultiPolygon<f64>)> = transfers.iter().map(|t| (t, plane(&t.area))).collect();
@@ -245,6 +246,7 @@ fn map_of_changes(
         title: &pack.title,
         years: [from.to_string(), to.to_string()],
         frame,
+        window: &window,
         land: &land,
         holdings: &holdings,
         transfers: &moved,
@@ -300,7 +302,9 @@ fn told_doubt(p: &PolityRegion, era: Era) -> Option<String> {
     let doubt = c.doubt.map(|d| d.to_string()).unwrap_or_default();
     match p.standing.sureness {
         Sureness::Certain => None,
-        Sureness::Doubtful => Some(format!("whether {} held in {era} is in doubt ({doubt}); it is drawn paler", c.name)),
+        Sureness::Doubtful => {
+            Some(format!("whether {} held in {era} is in doubt ({doubt}); it is drawn paler", c.name))
+        }
         Sureness::Possible => Some(format!(
             "{} is dated {} and may have held in {era} ({doubt}); it is drawn paler, where nobody else held",
             c.name, c.span

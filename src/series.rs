@@ -246,8 +246,8 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::borders::tests::{claim, region};
     use crate::borders::Certainty;
+    use crate::borders::tests::{claim, region};
     use crate::raster::Raster;
     use geo::polygon;
 

@@ -60,7 +60,8 @@ pub fn close_gaps(claims: &mut [PlaneClaim], width_m: f64) -> Vec<ClosedGap> {
     });
     for gap in closed.difference(&union) {
         for (k, part) in shared_out(gap, &order, claims, half) {
-            let touching: Vec<usize> = order.iter().copied().filter(|&i| touches(&claims[i].area, &part, half)).collect();
+            let touching: Vec<usize> =
+                order.iter().copied().filter(|&i| touches(&claims[i].area, &part, half)).collect();
             let beside: Vec<String> =
                 touching.iter().filter(|&&i| i != k).map(|&i| claims[i].claim.name.clone()).collect();
             if beside.is_empty() {
@@ -79,12 +80,7 @@ pub fn close_gaps(claims: &mut [PlaneClaim], width_m: f64) -> Vec<ClosedGap> {
 }
 
 /// A gap in parts, each with the claim that it goes to: one after the other takes what lies near it.
-fn shared_out(
-    gap: Polygon<f64>,
-    order: &[usize],
-    claims: &[PlaneClaim],
-    half: f64,
-) -> Vec<(usize, MultiPolygon<f64>)> {
+fn shared_out(gap: Polygon<f64>, order: &[usize], claims: &[PlaneClaim], half: f64) -> Vec<(usize, MultiPolygon<f64>)> {
     let near: Vec<usize> =
         order.iter().copied().filter(|&i| touches(&claims[i].area, &MultiPolygon::from(gap.clone()), half)).collect();
     let mut rest = MultiPolygon::from(gap);

@@ -254,11 +254,16 @@ impl Reader<'_> {
             is_approximate: first.iter().chain(&last).any(|d| d.is_approximate),
             is_uncertain: first.iter().chain(&last).any(|d| d.is_uncertain),
         };
-        let ends = [("from_edtf", "from_year", span.first(), doubt.first), ("to_edtf", "to_year", span.last(), doubt.last)];
+        let ends =
+            [("from_edtf", "from_year", span.first(), doubt.first), ("to_edtf", "to_year", span.last(), doubt.last)];
         for (key, year_key, year, range) in ends {
             if !(range.earliest <= year && year <= range.latest) {
                 let found = self.text(key);
-                self.error(key, shown(&found), format!("a date that {year_key}, {year}, may be; years are astronomical here: 300 BCE is -0299"));
+                self.error(
+                    key,
+                    shown(&found),
+                    format!("a date that {year_key}, {year}, may be; years are astronomical here: 300 BCE is -0299"),
+                );
             }
         }
         doubt.is_any().then_some(doubt)
@@ -519,7 +524,9 @@ mod tests {
         assert_eq!(claim(json!("-0079?"), json!(null)).0.as_deref(), Some("dates uncertain"));
         // Ended in the spring of 1214: the last year at whose end it stood is 1213.
         assert_eq!(claim(json!(null), json!("1214-05-XX")), (None, String::new()));
-        assert!(claim(json!("-0080"), json!(null)).1.contains("from_edtf: '-0080'; a date that from_year, 80 BCE, may be"));
+        assert!(
+            claim(json!("-0080"), json!(null)).1.contains("from_edtf: '-0080'; a date that from_year, 80 BCE, may be")
+        );
         assert!(claim(json!(null), json!("c. 1213")).1.contains("to_edtf: 'c. 1213' is no date; write 1184"));
     }
 

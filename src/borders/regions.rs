@@ -149,7 +149,10 @@ pub fn political_regions(claims: &[PlaneClaim], options: &RegionOptions) -> Resu
         .map(|((outline, c), code)| PolityRegion {
             code,
             claim: c.claim.clone(),
-            standing: c.claim.standing(&options.era).unwrap_or(Standing { years: options.era, sureness: Sureness::Possible }),
+            standing: c
+                .claim
+                .standing(&options.era)
+                .unwrap_or(Standing { years: options.era, sureness: Sureness::Possible }),
             outline,
             area_km2: area_km2(&c.claim.area),
             colour: [0; 3],
@@ -216,7 +219,8 @@ fn border_lines(
             let code = |h: Option<usize>| h.map_or(0, |i| polities[i].code);
             let (left, right) = (code(holders[0]), code(holders[1]));
             let is_sure = |i: &usize| polities[*i].standing.sureness == Sureness::Certain;
-            let drawn_certainty = |i: usize| if is_sure(&i) { polities[i].claim.certainty } else { Certainty::Conjectural };
+            let drawn_certainty =
+                |i: usize| if is_sure(&i) { polities[i].claim.certainty } else { Certainty::Conjectural };
             let mut certainty = holders.into_iter().flatten().map(drawn_certainty).min();
             let (mut left, mut right) = (left, right);
             // The outline of one that only may have held, on another's land: it is seen, as a line in doubt.
@@ -367,8 +371,8 @@ fn sound(area: &MultiPolygon<f64>) -> MultiPolygon<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::borders::tests::claim;
     use crate::borders::ClaimKind;
+    use crate::borders::tests::claim;
     use crate::borders::tests::doubted;
     use geo::polygon;
 
@@ -443,7 +447,10 @@ mod tests {
         let maybe = doubted(Claim { span: "1202/1210".parse().unwrap(), ..maybe }, [1199, 1203], [1210, 1210]);
         let options = RegionOptions { era: "1200".parse().unwrap(), ..straight() };
         let r = regions_of(&[sure, maybe], &options);
-        assert_eq!(r.polities.iter().map(|p| p.standing.sureness).collect::<Vec<_>>(), [Sureness::Possible, Sureness::Certain]);
+        assert_eq!(
+            r.polities.iter().map(|p| p.standing.sureness).collect::<Vec<_>>(),
+            [Sureness::Possible, Sureness::Certain]
+        );
         assert_eq!((r.polities[1].colour, r.polities[0].colour), ([100, 0, 200], [186, 141, 231]));
         let of = |l: u16, right: u16| -> f64 {
             let is_it = |b: &&BorderLine| (b.left, b.right) == (l, right) && b.certainty == Certainty::Conjectural;
@@ -533,7 +540,8 @@ mod tests {
                 held(&format!("p{i:02}"), square(x, y, x + 2.0, y + 2.0))
             })
             .collect();
-        let options = RegionOptions { smooth: SmoothOptions { strength: 1.0, spacing: 500.0 }, ..RegionOptions::default() };
+        let options =
+            RegionOptions { smooth: SmoothOptions { strength: 1.0, spacing: 500.0 }, ..RegionOptions::default() };
         let r = regions_of(&claims, &options);
         let coast: LineString<f64> = (0..=20_000)
             .map(|k| {

@@ -52,7 +52,10 @@ pub fn select<'a>(claims: &'a [Claim], era: Era) -> Selection<'a> {
     let away = |c: &Claim| (c.span.start.0 - era.end.0).max(era.start.0 - c.span.end.0);
     possible.retain(|c| c.kind != ClaimKind::Composite && !selection.claims.iter().any(|d| d.id == c.id));
     possible.sort_by(|a, b| {
-        a.id.cmp(&b.id).then_with(|| away(a).cmp(&away(b))).then_with(|| a.span.cmp(&b.span)).then_with(|| stable_order(a, b))
+        a.id.cmp(&b.id)
+            .then_with(|| away(a).cmp(&away(b)))
+            .then_with(|| a.span.cmp(&b.span))
+            .then_with(|| stable_order(a, b))
     });
     possible.dedup_by(|later, kept| later.id == kept.id);
     selection.possible = possible;

@@ -62,10 +62,9 @@ impl Precedence {
         // With those above it, so that a part never comes before its whole.
         let place = |i: usize| -> (Sureness, Year) {
             let chain = std::iter::once(i).chain(above[i].iter().copied().filter(|_| is_part[i]));
-            chain.map(|k| (standing[k].sureness, standing[k].years.start)).fold(
-                (Sureness::Certain, Year(i32::MIN)),
-                |(s, y), (t, z)| (s.max(t), y.max(z)),
-            )
+            chain
+                .map(|k| (standing[k].sureness, standing[k].years.start))
+                .fold((Sureness::Certain, Year(i32::MIN)), |(s, y), (t, z)| (s.max(t), y.max(z)))
         };
         // The area as drawn, not as cut to the map, so that a smaller map has the same order.
         let areas: Vec<f64> = regions.iter().map(|r| r.claim.area.unsigned_area()).collect();
@@ -147,8 +146,11 @@ pub fn stack(grid: &Grid, regions: &[PolityRegion], is_land: impl Fn(usize) -> b
     let n = regions.len();
     // By place in the order, from 1; in the end places become codes.
     let order = &precedence.order;
-    let do_contest: Vec<bool> =
-        order.iter().flat_map(|&i| order.iter().map(move |&j| (i, j))).map(|(i, j)| precedence.do_contest(i, j)).collect();
+    let do_contest: Vec<bool> = order
+        .iter()
+        .flat_map(|&i| order.iter().map(move |&j| (i, j)))
+        .map(|(i, j)| precedence.do_contest(i, j))
+        .collect();
     let areas: Vec<&MultiPolygon<f64>> = order.iter().map(|&i| &regions[i].outline).collect();
     let (mut holder, mut contested) = paint_areas(&areas, grid, |number, first: &mut [u16], second: &mut [u16]| {
         let place = number as u16 + 1;

@@ -54,11 +54,13 @@ impl TimelineEntry {
 impl TimelineRow {
     /// The years for which claims of different sources stand side by side, merged.
     pub fn differences(&self) -> Vec<Span> {
-        let pairs = self.entries.iter().enumerate().flat_map(|(k, a)| self.entries[k + 1..].iter().map(move |b| (a, b)));
-        Span::merged(pairs.filter(|(a, b)| a.sources != b.sources).map(|(a, b)| Span {
-            start: a.span.start.max(b.span.start),
-            end: a.span.end.min(b.span.end),
-        }))
+        let pairs =
+            self.entries.iter().enumerate().flat_map(|(k, a)| self.entries[k + 1..].iter().map(move |b| (a, b)));
+        Span::merged(
+            pairs
+                .filter(|(a, b)| a.sources != b.sources)
+                .map(|(a, b)| Span { start: a.span.start.max(b.span.start), end: a.span.end.min(b.span.end) }),
+        )
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::borders::BorderArgs;
 use super::{PackArgs, RegionArgs, terminal};
+use crate::animate::AnimationKind;
 use crate::error::{Error, Result};
 use crate::grid::LonLatBox;
-use crate::animate::AnimationKind;
 use crate::pipeline::{self, AnimationOptions, BuildRequest, BuildSummary};
 use crate::resources::human_bytes;
 use std::path::PathBuf;

@@ -95,9 +95,8 @@ fn write_figure(figure: &crate::render::figure::Figure, path: &std::path::Path, 
 
 /// Refuses another ending before anything is worked out.
 fn check_figure(path: Option<&std::path::Path>, flag: &str) -> crate::Result<()> {
-    let is_known = |p: &std::path::Path| {
-        p.extension().is_some_and(|e| ["svg", "png"].iter().any(|k| e.eq_ignore_ascii_case(k)))
-    };
+    let is_known =
+        |p: &std::path::Path| p.extension().is_some_and(|e| ["svg", "png"].iter().any(|k| e.eq_ignore_ascii_case(k)));
     match path.filter(|p| !is_known(p)) {
         Some(p) => Err(Error::argument(flag, p.display(), "give a file that ends in .svg or .png")),
         None => Ok(()),

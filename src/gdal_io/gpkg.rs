@@ -208,7 +208,9 @@ fn is_date(text: &str) -> bool {
     let is_shaped = text.len() == 10
         && text.bytes().enumerate().all(|(k, b)| if k == 4 || k == 7 { b == b'-' } else { b.is_ascii_digit() });
     let number = |from: usize, to: usize| text[from..to].parse().unwrap_or(0);
-    is_shaped && number(0, 4) > 0 && crate::edtf::Day::new(number(0, 4), number(5, 7) as u8, number(8, 10) as u8).is_some()
+    is_shaped
+        && number(0, 4) > 0
+        && crate::edtf::Day::new(number(0, 4), number(5, 7) as u8, number(8, 10) as u8).is_some()
 }
 
 /// Fields in order, with what they hold.

@@ -601,7 +601,9 @@ mod tests {
         let qml = borders().qml_in_time("start_date", "end_date");
         assert_well_formed(&qml);
         assert!(qml.contains("styleCategories=\"Symbology|Labeling|Temporal\""));
-        assert!(qml.contains("<temporal enabled=\"1\" mode=\"2\" limitMode=\"1\" startField=\"start_date\" endField=\"end_date\""));
+        assert!(qml.contains(
+            "<temporal enabled=\"1\" mode=\"2\" limitMode=\"1\" startField=\"start_date\" endField=\"end_date\""
+        ));
         assert_eq!(qml.matches("<renderer-v2 ").count(), 1);
     }
 

@@ -26,7 +26,9 @@ pub struct ChangeMapInput<'a> {
     pub years: [String; 2],
     /// The frame.
     pub frame: Extent,
-    /// Land inside the frame.
+    /// The region's window.
+    pub window: &'a MultiPolygon<f64>,
+    /// Land inside it.
     pub land: &'a MultiPolygon<f64>,
     /// Who held land in the second year: name, colour, area.
     pub holdings: &'a [(String, [u8; 3], MultiPolygon<f64>)],
@@ -60,7 +62,7 @@ pub fn change_map(input: &ChangeMapInput) -> Figure {
     f.bold(input.title, [MARGIN, MARGIN + 16.0], 22.0, Anchor::Start, INK);
     f.text(&format!("What changed hands between {from} and {to}"), [MARGIN, MARGIN + 38.0], 14.0, Anchor::Start, FAINT);
 
-    f.area(rectangle(MARGIN, top, MARGIN + map_w, top + map_h), SEA, 1.0);
+    f.area(placed(input.window), SEA, 1.0);
     let land = placed(input.land);
     f.area(land.clone(), LAND, 1.0);
     for (_, colour, area) in input.holdings {
@@ -86,31 +88,39 @@ pub fn change_map(input: &ChangeMapInput) -> Figure {
         &[],
     );
 
-    // Names of holders first, so that numbers stand over them.
     let mut taken: Vec<[f64; 4]> = Vec::new();
+    let mut discs: Vec<([f64; 2], usize)> = Vec::new();
+    for (k, (_, area)) in input.transfers.iter().take(NUMBERED).enumerate() {
+        let Some((at, _)) = middle(&placed(area)) else { continue };
+        taken.push([at[0] - 9.0, at[1] - 9.0, at[0] + 9.0, at[1] + 9.0]);
+        discs.push((at, k + 1));
+    }
     for (name, _, area) in input.holdings {
-        let Some((at, room)) = middle(&placed(area)) else { continue };
+        let Some((middle, room)) = middle(&placed(area)) else { continue };
         let size = if room > 120.0 { 13.0 } else { 11.0 };
         let half = text_width(name, size) / 2.0;
-        let spot = [at[0] - half, at[1] - size, at[0] + half, at[1] + 4.0];
-        let is_inside = spot[0] > MARGIN && spot[2] < MARGIN + map_w && spot[1] > top && spot[3] < top + map_h;
-        if room < 0.45 * half || !is_inside || taken.iter().any(|t| meets(t, &spot)) {
-            continue;
-        }
+        let spot_at = |y: f64| [middle[0] - half, y - size, middle[0] + half, y + 4.0];
+        let is_free = |s: &[f64; 4]| {
+            let is_inside = s[0] > MARGIN && s[2] < MARGIN + map_w && s[1] > top && s[3] < top + map_h;
+            is_inside && !taken.iter().any(|t| meets(t, s))
+        };
+        // Where a number stands, below or above it.
+        let tries = [middle[1], middle[1] + 24.0, middle[1] - 15.0];
+        let found = tries.into_iter().map(|y| (y, spot_at(y))).find(|(_, s)| is_free(s)).filter(|_| room > 0.45 * half);
+        let Some((y, spot)) = found else { continue };
         taken.push(spot);
         f.shapes.push(Shape::Text {
             text: name.clone(),
-            at,
+            at: [middle[0], y],
             size,
             anchor: Anchor::Middle,
             is_bold: false,
-            colour: FAINT,
+            colour: INK,
             has_halo: true,
         });
     }
-    for (k, (_, area)) in input.transfers.iter().take(NUMBERED).enumerate() {
-        let Some((at, _)) = middle(&placed(area)) else { continue };
-        disc(&mut f, at, k + 1);
+    for (at, number) in discs {
+        disc(&mut f, at, number);
     }
 
     let x = MARGIN + map_w + 30.0;
@@ -127,7 +137,7 @@ pub fn change_map(input: &ChangeMapInput) -> Figure {
             }
             outline(&mut f, &swatch, INK, 0.7);
             if let Some(n) = number {
-                disc(&mut f, [x + 9.0, y - 1.0], n);
+                disc(&mut f, [x + 9.0, y - 4.5], n);
             }
         }
         f.text(&row.text, [x + 60.0, y], 12.0, Anchor::Start, INK);
@@ -177,7 +187,7 @@ fn legend_rows(input: &ChangeMapInput) -> Vec<Row> {
             };
             Row {
                 sign: Some((Some(k + 1), (input.colour_of)(id), is_striped)),
-                text: fitted(&format!("{} → {}", name(&t.from), name(&t.to)), LEGEND - 160.0),
+                text: fitted(&format!("{} to {}", name(&t.from), name(&t.to)), LEGEND - 160.0),
                 km2: format!("{} km²", grouped(t.area_km2)),
             }
         })
@@ -194,7 +204,12 @@ fn legend_rows(input: &ChangeMapInput) -> Vec<Row> {
 fn fitted(text: &str, width: f64) -> String {
     let mut kept = text.to_string();
     while text_width(&kept, 12.0) * 1.06 > width && kept.chars().count() > 4 {
-        kept = kept.trim_end_matches('…').chars().collect::<Vec<_>>().split_last().map_or(String::new(), |(_, c)| c.iter().collect());
+        kept = kept
+            .trim_end_matches('…')
+            .chars()
+            .collect::<Vec<_>>()
+            .split_last()
+            .map_or(String::new(), |(_, c)| c.iter().collect());
         kept.push('…');
     }
     kept
@@ -258,14 +273,18 @@ mod tests {
             title: "T",
             years: ["1200 CE".into(), "1300 CE".into()],
             frame: Extent { min_x: 0.0, min_y: 0.0, max_x: 40_000.0, max_y: 20_000.0 },
+            window: &land,
             land: &land,
             holdings: &[("B".into(), [0, 0, 255], square(0.0))],
             transfers: &all.iter().map(|(t, a)| (t, a.clone())).collect::<Vec<_>>(),
             colour_of: &|id| if id == "b" { [0, 0, 255] } else { [255, 0, 0] },
         });
-        let texts: Vec<&str> =
-            f.shapes.iter().filter_map(|s| if let Shape::Text { text, .. } = s { Some(text.as_str()) } else { None }).collect();
-        for wanted in ["A → B", "12\u{a0}345 km²", "A → nobody known", "100 km²", "2"] {
+        let texts: Vec<&str> = f
+            .shapes
+            .iter()
+            .filter_map(|s| if let Shape::Text { text, .. } = s { Some(text.as_str()) } else { None })
+            .collect();
+        for wanted in ["A to B", "12\u{a0}345 km²", "A to nobody known", "100 km²", "2"] {
             assert!(texts.contains(&wanted), "{wanted} {texts:?}");
         }
         // Gained land is full, lost land striped: less than half of its square.

@@ -91,7 +91,8 @@ pub fn striped(area: &MultiPolygon<f64>, period: f64, width: f64) -> MultiPolygo
     let stripes: Vec<Polygon<f64>> = (first..=last.min(first + 20_000))
         .map(|k| k as f64 * period)
         .map(|c| {
-            let corners = vec![(c + top, top), (c + width + top, top), (c + width + bottom, bottom), (c + bottom, bottom)];
+            let corners =
+                vec![(c + top, top), (c + width + top, top), (c + width + bottom, bottom), (c + bottom, bottom)];
             Polygon::new(corners.into(), vec![])
         })
         .collect();
@@ -152,14 +153,19 @@ impl Figure {
                         }
                         d.push('Z');
                     }
-                    let opacity = if *opacity < 1.0 { format!(" fill-opacity=\"{opacity:.2}\"") } else { String::new() };
+                    let opacity =
+                        if *opacity < 1.0 { format!(" fill-opacity=\"{opacity:.2}\"") } else { String::new() };
                     writeln!(out, "<path d=\"{d}\" fill=\"{}\"{opacity} fill-rule=\"evenodd\"/>", hex(*fill))
                 }
                 Shape::Line { points, colour, width, dash } => {
-                    let points: Vec<String> = points.iter().map(|p| format!("{},{}", number(p[0]), number(p[1]))).collect();
+                    let points: Vec<String> =
+                        points.iter().map(|p| format!("{},{}", number(p[0]), number(p[1]))).collect();
                     let dash: Vec<String> = dash.iter().map(|d| number(*d)).collect();
-                    let dash =
-                        if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", dash.join(" ")) };
+                    let dash = if dash.is_empty() {
+                        String::new()
+                    } else {
+                        format!(" stroke-dasharray=\"{}\"", dash.join(" "))
+                    };
                     writeln!(
                         out,
                         "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{dash} \
@@ -177,7 +183,11 @@ impl Figure {
                     };
                     let weight = if *is_bold { " font-weight=\"600\"" } else { "" };
                     let halo = if *has_halo {
-                        format!(" stroke=\"{}\" stroke-width=\"{}\" paint-order=\"stroke\"", hex(PAPER), number(0.25 * size))
+                        format!(
+                            " stroke=\"{}\" stroke-width=\"{}\" paint-order=\"stroke\"",
+                            hex(PAPER),
+                            number(0.25 * size)
+                        )
                     } else {
                         String::new()
                     };
@@ -228,7 +238,12 @@ impl Figure {
                     }
                     if let Some(path) = path.finish() {
                         let dash = dash.iter().map(|d| px(*d)).collect();
-                        canvas.draw(&Mark::Stroke { path, ink: Ink { rgb: *colour, opacity: 1.0 }, width: px(*width), dash });
+                        canvas.draw(&Mark::Stroke {
+                            path,
+                            ink: Ink { rgb: *colour, opacity: 1.0 },
+                            width: px(*width),
+                            dash,
+                        });
                     }
                 }
                 Shape::Text { text, at, size, anchor, is_bold, colour, has_halo } => {

@@ -23,12 +23,10 @@ const SIZE: f64 = 12.0;
 /// with a broken edge; letters in the bars say which sources it rests on, where they are not the same everywhere; a red
 /// line runs under years for which claims of different sources differ. `citations` explain sources by their keys.
 pub fn timeline_figure(title: &str, timeline: &Timeline, citations: &[(String, String)]) -> Figure {
-    let (first, last) = years(timeline);
+    let ((first, last), known) = (years(timeline), known_years(timeline));
     let x_of = |left: f64, year: i64| left + PLOT * (year - first) as f64 / (last - first) as f64;
     let label = |r: &TimelineRow| r.entries.last().map_or(String::new(), |e| shortened(&e.name));
-    let left = MARGIN
-        + timeline.rows.iter().map(|r| text_width(&label(r), SIZE)).fold(80.0, f64::max) * 1.08
-        + 12.0;
+    let left = MARGIN + timeline.rows.iter().map(|r| text_width(&label(r), SIZE)).fold(80.0, f64::max) * 1.08 + 12.0;
     let x = |year: i64| x_of(left, year);
     let letters = letters(timeline);
     let colours = palette_colours(
@@ -41,15 +39,11 @@ pub fn timeline_figure(title: &str, timeline: &Timeline, citations: &[(String, S
     let bottom = top + heights.iter().sum::<f64>();
     let width = left + PLOT + MARGIN + 20.0;
     let legend = legend_lines(&letters, citations, width - 2.0 * MARGIN);
-    let mut f = Figure::new(width, bottom + 78.0 + 17.0 * legend.len() as f64 + MARGIN, format!("{title}: polities by year"));
+    let mut f =
+        Figure::new(width, bottom + 78.0 + 17.0 * legend.len() as f64 + MARGIN, format!("{title}: polities by year"));
     f.bold(title, [MARGIN, MARGIN + 14.0], 20.0, Anchor::Start, INK);
-    f.text(
-        &format!("Polities by year, {}", Span { start: Year(first as i32), end: Year(last as i32) }),
-        [MARGIN, MARGIN + 33.0],
-        SIZE,
-        Anchor::Start,
-        FAINT,
-    );
+    let subtitle = known.map_or("Polities by year".to_string(), |span| format!("Polities by year, {span}"));
+    f.text(&subtitle, [MARGIN, MARGIN + 33.0], SIZE, Anchor::Start, FAINT);
 
     for year in ticks(first, last) {
         let at = x(i64::from(year.0));
@@ -98,7 +92,7 @@ pub fn timeline_figure(title: &str, timeline: &Timeline, citations: &[(String, S
         key(&mut f, &|f, x| f.line(vec![[x, key_y - 3.0], [x + 28.0, key_y - 3.0]], ALARM, 1.6, &[]), "sources differ");
     }
     if letters.len() > 1 {
-        key(&mut f, &|f, x| f.bold("a", [x + 22.0, key_y], SIZE, Anchor::End, INK), "the sources, where they change:");
+        key(&mut f, &|f, x| f.bold("a", [x + 22.0, key_y], SIZE, Anchor::End, INK), "sources, where they change");
     }
     for (k, line) in legend.iter().enumerate() {
         f.text(line, [MARGIN, key_y + 24.0 + 17.0 * k as f64], 11.0, Anchor::Start, FAINT);
@@ -119,14 +113,19 @@ fn is_open(year: Year) -> bool {
     year.0 <= -YEAR_LIMIT + 1 || year.0 >= YEAR_LIMIT
 }
 
-/// The first year shown, and the one after the last.
-fn years(timeline: &Timeline) -> (i64, i64) {
+/// The years that any claim may have, open ends left out.
+fn known_years(timeline: &Timeline) -> Option<Span> {
     let ends = timeline.rows.iter().flat_map(|r| &r.entries).flat_map(|e| {
         let possible = e.possible_years();
         [e.span.start, e.span.end, possible.start, possible.end]
     });
-    let known: Vec<i64> = ends.filter(|y| !is_open(*y)).map(|y| i64::from(y.0)).collect();
-    let (first, last) = (known.iter().min().copied().unwrap_or(1), known.iter().max().copied().unwrap_or(2));
+    let known: Vec<Year> = ends.filter(|y| !is_open(*y)).collect();
+    Some(Span { start: *known.iter().min()?, end: *known.iter().max()? }).filter(|s| !s.is_empty())
+}
+
+/// The first year shown, and the one after the last.
+fn years(timeline: &Timeline) -> (i64, i64) {
+    let (first, last) = known_years(timeline).map_or((1, 2), |s| (i64::from(s.start.0), i64::from(s.end.0)));
     // A little room, so that a single year is not a wall.
     let room = ((last - first) / 40).max(2);
     (first - room, last + room)
@@ -233,30 +232,26 @@ fn letters(timeline: &Timeline) -> BTreeMap<Vec<String>, String> {
 }
 
 /// What the letters stand for, broken into lines of `width`, and the citations of the sources that are named.
-fn legend_lines(
-    letters: &BTreeMap<Vec<String>, String>,
-    citations: &[(String, String)],
-    width: f64,
-) -> Vec<String> {
+fn legend_lines(letters: &BTreeMap<Vec<String>, String>, citations: &[(String, String)], width: f64) -> Vec<String> {
     let mut sets: Vec<(&String, &Vec<String>)> = letters.iter().map(|(s, l)| (l, s)).collect();
     sets.sort_by_key(|(l, _)| (l.len(), l.to_string()));
     let text = |(letter, sources): &(&String, &Vec<String>)| {
         let named = if sources.is_empty() { "no source named".to_string() } else { sources.join(", ") };
-        if letters.len() > 1 { format!("{letter}  {named}") } else { format!("Sources: {named}") }
+        if letters.len() > 1 { format!("{letter}\u{a0}= {named}") } else { format!("Sources: {named}") }
     };
+    let sets = sets.iter().map(text).collect::<Vec<_>>().join("; ");
     let used = |id: &String| letters.keys().any(|set| set.contains(id));
     let cited = citations.iter().filter(|(id, _)| used(id)).map(|(id, citation)| format!("{id}: {citation}"));
     let mut lines: Vec<String> = Vec::new();
-    for text in sets.iter().map(text).chain(cited) {
+    for text in std::iter::once(sets).chain(cited) {
         let mut line = String::new();
         for word in text.split(' ') {
-            if !line.is_empty() && text_width(&format!("{line} {word}"), 11.0) * 1.08 > width {
-                lines.push(std::mem::replace(&mut line, "      ".to_string()));
+            let longer = if line.is_empty() { word.to_string() } else { format!("{line} {word}") };
+            if !line.is_empty() && text_width(&longer, 11.0) * 1.08 > width {
+                lines.push(std::mem::replace(&mut line, format!("\u{a0}\u{a0}\u{a0}{word}")));
+            } else {
+                line = longer;
             }
-            if !line.trim().is_empty() || line.is_empty() && !word.is_empty() {
-                line += if line.is_empty() { "" } else { " " };
-            }
-            line += word;
         }
         lines.push(line);
     }
@@ -287,9 +282,14 @@ mod tests {
         assert_eq!(pale, 3);
         let alarm = |s: &&Shape| matches!(s, Shape::Line { colour, .. } if *colour == ALARM);
         assert_eq!(f.shapes.iter().filter(alarm).count(), 2);
-        let texts: Vec<&str> =
-            f.shapes.iter().filter_map(|s| if let Shape::Text { text, .. } = s { Some(text.as_str()) } else { None }).collect();
-        for wanted in ["A", "B", "a", "b", "c", "1100 CE", "sources differ", "x: Book X", "a  x"] {
+        let texts: Vec<&str> = f
+            .shapes
+            .iter()
+            .filter_map(|s| if let Shape::Text { text, .. } = s { Some(text.as_str()) } else { None })
+            .collect();
+        for wanted in
+            ["A", "B", "a", "b", "c", "1100 CE", "sources differ", "x: Book X", "a\u{a0}= x; b\u{a0}= y; c\u{a0}= z"]
+        {
             assert!(texts.contains(&wanted), "{wanted}: {texts:?}");
         }
         // The bar of 1110..1190 has its length.
@@ -305,7 +305,13 @@ mod tests {
     #[test]
     fn the_axis_has_no_year_0() {
         let years = |a, b| ticks(a, b).iter().map(Year::to_string).collect::<Vec<_>>();
-        assert_eq!(years(-249, 260), ["250 BCE", "200 BCE", "150 BCE", "100 BCE", "50 BCE", "1 CE", "50 CE", "100 CE", "150 CE", "200 CE", "250 CE"]);
+        assert_eq!(
+            years(-249, 260),
+            [
+                "250 BCE", "200 BCE", "150 BCE", "100 BCE", "50 BCE", "1 CE", "50 CE", "100 CE", "150 CE", "200 CE",
+                "250 CE"
+            ]
+        );
         assert_eq!(years(1198, 1204), ["1198 CE", "1199 CE", "1200 CE", "1201 CE", "1202 CE", "1203 CE"]);
     }
 
