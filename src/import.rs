@@ -358,6 +358,7 @@ mod tests {
             is_approximate in proptest::bool::ANY, is_uncertain in proptest::bool::ANY, is_open in proptest::bool::ANY,
         ) {
             use crate::borders::tests::claim;
+            use geo::polygon;
             let range = |a: i32, b: i32| YearRange { earliest: Year(a), latest: Year(b) };
             let last = first + n;
             let mut doubt = Doubt {
@@ -372,7 +373,7 @@ mod tests {
                 span.end = Span::ALWAYS.end;
                 doubt.last = YearRange { earliest: span.last(), latest: span.last() };
             }
-            let area = geo::polygon![(x: 44.0, y: 41.0), (x: 45.0, y: 41.0), (x: 45.0, y: 42.0)].into();
+            let area = polygon![(x: 44.0, y: 41.0), (x: 45.0, y: 41.0), (x: 45.0, y: 42.0)].into();
             let c = Claim { span, doubt: Some(doubt).filter(Doubt::is_any), area, ..claim("a", "1200") };
             let feature = crate::vector::Feature {
                 geometry: Some(c.area.clone().into()),

@@ -80,12 +80,11 @@ pub(crate) fn paint_areas<T: Copy + Default + Send + Sync>(
 ) -> Result<(Raster<T>, Raster<T>)> {
     let lattice = Lattice::of(grid);
     let mut edges = Vec::new();
-    let mut part = 0;
-    for (number, polygon) in areas.iter().enumerate().flat_map(|(n, m)| m.iter().map(move |p| (n, p))) {
+    let polygons = areas.iter().enumerate().flat_map(|(n, m)| m.iter().map(move |p| (n, p)));
+    for (part, (number, polygon)) in polygons.enumerate() {
         for ring in std::iter::once(polygon.exterior()).chain(polygon.interiors()) {
             lattice.add_ring(ring, part, number, &mut edges)?;
         }
-        part += 1;
     }
     let mut first = Raster::filled(grid.cols, grid.rows, T::default());
     let mut second = Raster::filled(grid.cols, grid.rows, T::default());

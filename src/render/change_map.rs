@@ -149,14 +149,15 @@ pub fn change_map(input: &ChangeMapInput) -> Figure {
         y += 21.0;
     }
     y += 16.0;
-    let keys: [(&dyn Fn(&mut Figure, MultiPolygon<f64>), &str); 3] = [
-        (&|f, r| f.area(r, GREY, 0.92), "gained: the colour of who has it now"),
-        (&|f, r| f.area(striped(&r, 9.0, 4.0), GREY, 0.9), "lost, and held by nobody known"),
-        (&|f, r| f.area(r, GREY, 0.30), "held in both years"),
+    let keys = [
+        (false, 0.92, "gained: the colour of who has it now"),
+        (true, 0.9, "lost, and held by nobody known"),
+        (false, 0.30, "held in both years"),
     ];
-    for (draw, text) in keys {
+    for (is_striped, opacity, text) in keys {
         let swatch = rectangle(x + 26.0, y - 11.0, x + 52.0, y + 2.0);
-        draw(&mut f, swatch.clone());
+        let inside = if is_striped { striped(&swatch, 9.0, 4.0) } else { swatch.clone() };
+        f.area(inside, GREY, opacity);
         outline(&mut f, &swatch, INK, 0.7);
         f.text(text, [x + 60.0, y], 12.0, Anchor::Start, FAINT);
         y += 21.0;
