@@ -3,7 +3,7 @@
 //! Each era's map is shown until the next one begins, the last for its own years. What stays the same from era to era is
 //! one feature.
 
-use crate::borders::{BorderLine, PolityRegion, Sureness};
+use crate::borders::{BorderLine, Claim, PolityRegion, Sureness};
 use crate::error::Result;
 use crate::gdal_io::styles::{self, Class, Labels, Placement, Style, Symbol};
 use crate::gdal_io::{self, GeometryKind, GpkgLayer, GpkgOptions, LayerStyle};
@@ -43,6 +43,8 @@ impl Series {
         let end = next.filter(|n| *n > era.start).unwrap_or(era.end);
         let shown = Span { start: era.start, end };
         for p in &regions.polities {
+            // The colour is the region's: a claim without one of its own gets that of an earlier era.
+            let p = PolityRegion { claim: Claim { colour: None, ..p.claim.clone() }, ..p.clone() };
             let is_same = |(span, q): &(Span, PolityRegion)| {
                 span.end == shown.start
                     && q.claim == p.claim
@@ -53,7 +55,7 @@ impl Series {
                 Some(k) => self.polities[k].0.end = end,
                 None => {
                     self.open.insert(p.claim.id.clone(), self.polities.len());
-                    self.polities.push((shown, p.clone()));
+                    self.polities.push((shown, p));
                 }
             }
         }
@@ -268,7 +270,9 @@ mod tests {
         let mut s = Series::default();
         let era = |t: &str| t.parse::<Era>().unwrap();
         s.add(era("-50"), Some(Year(1)), &map(vec![held(1, "a", 1.0), held(2, "b", 1.0)]));
-        s.add(era("1"), Some(Year(100)), &map(vec![held(1, "a", 1.0), held(2, "b", 2.0)]));
+        let mut a = held(1, "a", 1.0);
+        a.claim.colour = Some(a.colour);
+        s.add(era("1"), Some(Year(100)), &map(vec![a, held(2, "b", 2.0)]));
         s.add(era("100/110"), None, &map(vec![held(1, "b", 2.0)]));
         let shown: Vec<String> = s.polities.iter().map(|(span, p)| format!("{} {span}", p.claim.id)).collect();
         assert_eq!(shown, ["a 50 BCE – 99 CE", "b 50–1 BCE", "b 1–110 CE"]);

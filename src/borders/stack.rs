@@ -143,22 +143,23 @@ pub struct Succession {
 /// [`crate::Error::Argument`] when a vertex is not finite.
 pub fn stack(grid: &Grid, regions: &[PolityRegion], is_land: impl Fn(usize) -> bool + Sync) -> Result<Stack> {
     let precedence = Precedence::among(regions);
-    let n = regions.len();
     // By place in the order, from 1; in the end places become codes.
     let order = &precedence.order;
-    let do_contest: Vec<bool> = order
-        .iter()
-        .flat_map(|&i| order.iter().map(move |&j| (i, j)))
-        .map(|(i, j)| precedence.do_contest(i, j))
-        .collect();
     let areas: Vec<&MultiPolygon<f64>> = order.iter().map(|&i| &regions[i].outline).collect();
     let (mut holder, mut contested) = paint_areas(&areas, grid, |number, first: &mut [u16], second: &mut [u16]| {
         let place = number as u16 + 1;
+        // Cells in a row mostly have one holder.
+        let (mut known, mut do_contest) = (0, false);
         for (a, b) in first.iter_mut().zip(second) {
             if *a == 0 {
                 *a = place;
-            } else if *b == 0 && do_contest[(usize::from(*a) - 1) * n + number] {
-                *b = place;
+            } else if *b == 0 {
+                if *a != known {
+                    (known, do_contest) = (*a, precedence.do_contest(order[usize::from(*a) - 1], order[number]));
+                }
+                if do_contest {
+                    *b = place;
+                }
             }
         }
     })?;
