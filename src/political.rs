@@ -2,9 +2,9 @@
 //! cell.
 
 use crate::borders::{
-    self, AreaChange, BorderClaims, BorderFile, BorderLine, Claim, PlaneClaim, PolityRegion, Problem, ReadOptions,
-    RegionOptions, SmoothOptions, Stack, Succession, Sureness, Transfer, area_changes, close_gaps, cut_at_coast,
-    political_regions, project_claims,
+    self, AreaChange, BorderClaims, BorderFile, BorderLine, Claim, PlaneClaim, PoliticalRegions, PolityRegion, Problem,
+    ReadOptions, RegionOptions, SmoothOptions, Stack, Succession, Sureness, Transfer, area_changes, close_gaps,
+    cut_at_coast, political_regions, project_claims,
 };
 use crate::error::{Error, Result};
 use crate::gdal_io::{self, Transformer, VectorReadOptions};
@@ -360,6 +360,11 @@ pub fn regions_on_grid(
     notes.extend(thin_cover(&regions, water, claims, era));
     let seas: Vec<_> =
         bodies.iter().filter(|b| b.kind == WaterKind::Sea).flat_map(|b| b.area.0.iter().cloned()).collect();
+    // Who came later and has no cell is told, not drawn: the map is that of the era's first year.
+    let mut has_cells = vec![false; usize::from(u16::MAX) + 1];
+    regions.values.iter().chain(&contested.values).for_each(|&code| has_cells[usize::from(code)] = true);
+    let is_drawn = |p: &PolityRegion| has_cells[usize::from(p.code)] || !successions.iter().any(|s| s.later == p.code);
+    let uncut = PoliticalRegions { polities: uncut.polities.into_iter().filter(is_drawn).collect(), ..uncut };
     let mut cut = cut_at_coast(&uncut, &MultiPolygon::new(seas), &grid.extent());
     cut.measure_areas(&|p: Xy| back.point(p).map(|q| LonLat { lon: q.x, lat: q.y }));
     Ok(RegionsOnGrid { regions, contested, polities: cut.polities, borders: cut.borders, notes })

@@ -315,6 +315,9 @@ fn one_after_the_other_in_a_span_is_no_dispute() {
     assert_eq!((count(&contested, 4.0), count(&contested, 2.0)), (0, 0));
     let notes = shop.manifest("out/a")["notes"].to_string();
     assert!(notes.contains("km² went from FIRST (until 1202 CE) to SECOND (from 1203 CE) within the era"), "{notes}");
+    // The one after is told, not drawn.
+    let drawn = query(&shop.path("out/a/regions.gpkg"), "SELECT id FROM polities ORDER BY id");
+    assert_eq!(drawn, [["beside"], ["first"], ["rival"]]);
     // In a year of its own there is nothing to tell.
     assert_succeeds(&shop.build("1203", "out/b", &[]));
     assert!(!shop.manifest("out/b")["notes"].to_string().contains("went from"));

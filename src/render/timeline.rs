@@ -68,7 +68,10 @@ pub fn timeline_figure(title: &str, timeline: &Timeline, citations: &[(String, S
             let wide = text_width(letter, 9.5);
             if to - from >= wide + 4.0 {
                 let y0 = y + 4.0 + (BAR + 2.0) * *lane as f64;
-                f.bold(letter, [from + 3.0, y0 + 8.8], 9.5, Anchor::Start, readable_on(*colour));
+                // Over years in doubt the bar is pale.
+                let is_full = entry.certain_years().contains(entry.span.start);
+                let ink = if is_full { readable_on(*colour) } else { INK };
+                f.bold(letter, [from + 3.0, y0 + 8.8], 9.5, Anchor::Start, ink);
             }
         }
         for d in row.differences() {
