@@ -117,6 +117,26 @@ impl Edtf {
     }
 }
 
+/// Years from one to another in EDTF, astronomical; `None` is open, either way.
+///
+/// ```
+/// use histmap::edtf::years_text;
+/// assert_eq!(years_text(Some(-79), Some(1204)), "-0079/1204");
+/// assert_eq!(years_text(Some(-12000), Some(-12000)), "Y-12000");
+/// assert_eq!(years_text(None, Some(3)), "../0003");
+/// ```
+pub fn years_text(earliest: Option<i32>, latest: Option<i32>) -> String {
+    let year = |y: i32| match y {
+        -9999..=-1 => format!("-{:04}", -y),
+        0..=9999 => format!("{y:04}"),
+        _ => format!("Y{y}"),
+    };
+    match (earliest, latest) {
+        (Some(a), Some(b)) if a == b => year(a),
+        (a, b) => format!("{}/{}", a.map_or("..".to_string(), year), b.map_or("..".to_string(), year)),
+    }
+}
+
 /// Greatest year, either side, that is read: beyond it are only notes that something is without end.
 const MOST: i64 = 100_000_000;
 
@@ -370,6 +390,13 @@ mod tests {
                     prop_assert!(a <= b, "{text}");
                 }
             }
+        }
+
+        #[test]
+        fn ranges_of_years_round_trip(a in proptest::option::of(-20000i32..20000), b in proptest::option::of(-20000i32..20000)) {
+            let (a, b) = if a.zip(b).is_some_and(|(a, b)| a > b) { (b, a) } else { (a, b) };
+            let d = as_date(&years_text(a, b));
+            prop_assert_eq!((d.earliest, d.latest), (a.map(Day::first_of), b.map(Day::last_of)));
         }
 
         #[test]

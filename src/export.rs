@@ -1,6 +1,6 @@
 //! What a build writes: GeoTIFFs, the GeoPackage, the map sheet and the manifest.
 
-use crate::borders::{Certainty, ClaimKind};
+use crate::borders::{Certainty, ClaimKind, PolityRegion, Sureness};
 use crate::contour::{self, ContourOptions};
 use crate::error::Result;
 use crate::gdal_io::styles;
@@ -9,13 +9,12 @@ use crate::gdal_io::{
     LayerStyle, Overviews, Transformer,
 };
 use crate::grid::{Extent, Grid, LonLat, LonLatBox, Window, Xy};
-use crate::manifest::{BlockMeansRecord, EraRecord, FileRecord, Manifest, PolityRecord, RunRecord};
+use crate::manifest::{BlockMeansRecord, EraRecord, FileRecord, PolityRecord};
 use crate::pack::{Place, RegionPack, SourceUse};
-use crate::pipeline::BuildRequest;
 use crate::political::RegionsOnGrid;
 use crate::raster::Raster;
 use crate::render::hillshade::{HillshadeOptions, Light, hillshade};
-use crate::render::{SheetInput, SheetOptions, draw_sheet};
+use crate::render::{Sheet, SheetInput, SheetOptions, draw_sheet};
 use crate::shipped;
 use crate::terrain::Relief;
 use crate::vector::Feature;
@@ -26,8 +25,8 @@ use geo::{BooleanOps, BoundingRect, Coord, Geometry, LineString, MultiPolygon, P
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
-/// Everything that a build has worked out, ready to be written.
-pub struct Product<'a> {
+/// The ground of one or more eras, worked out, ready to be written.
+pub struct GroundProduct<'a> {
     /// The grid.
     pub grid: &'a Grid,
     /// Elevation with one cell more on each side.
@@ -36,16 +35,16 @@ pub struct Product<'a> {
     pub elevation: Raster<f32>,
     /// Codes of [`WaterKind`].
     pub water: Raster<u8>,
-    /// The political map.
-    pub regions: &'a RegionsOnGrid,
     /// Rivers in the grid's CRS.
     pub rivers: &'a [River],
     /// Seas and lakes in the grid's CRS.
     pub bodies: &'a [WaterBody],
     /// The pack.
     pub pack: &'a RegionPack,
-    /// The era.
-    pub era: Era,
+    /// The eras that it holds for, in words.
+    pub eras: String,
+    /// The same as they were read.
+    pub eras_read: String,
     /// What the elevation is from, in one line.
     pub elevation_source: &'a str,
     /// Its vertical datum.
@@ -56,6 +55,16 @@ pub struct Product<'a> {
     pub added: &'a [String],
     /// The part of the region that is built; `None` is all of it.
     pub part: Option<LonLatBox>,
+}
+
+/// Everything that a build has worked out for an era, ready to be written.
+pub struct Product<'a> {
+    /// The ground.
+    pub ground: &'a GroundProduct<'a>,
+    /// The political map.
+    pub regions: &'a RegionsOnGrid,
+    /// The era.
+    pub era: Era,
     /// Longer side of the map on the sheet, pixels; `None` fits it to the map.
     pub map_px: Option<usize>,
 }
@@ -67,25 +76,29 @@ pub const ELEVATION_NODATA: f64 = -9999.0;
 const WATER_COLOURS: [[u8; 4]; 4] =
     [[236, 231, 217, 255], [120, 163, 200, 255], [150, 190, 220, 255], [70, 120, 180, 255]];
 
-impl Product<'_> {
+impl GroundProduct<'_> {
     fn metadata(&self, title: &str) -> Vec<(String, String)> {
-        vec![
-            ("TIFFTAG_IMAGEDESCRIPTION".into(), format!("{}, {}: {title}", self.pack.title, self.era)),
-            ("TIFFTAG_SOFTWARE".into(), format!("histmap {}", env!("CARGO_PKG_VERSION"))),
-            ("ERA".into(), self.era.described()),
-            ("SEED".into(), self.seed.to_string()),
-        ]
+        metadata(self, &self.eras, &self.eras_read, title)
     }
 }
 
-/// Writes `elevation.tif`, `hillshade.tif`, `regions.tif` and `water.tif` into `dir`; returns their names, sidecars included.
+fn metadata(g: &GroundProduct, era: &str, era_read: &str, title: &str) -> Vec<(String, String)> {
+    vec![
+        ("TIFFTAG_IMAGEDESCRIPTION".into(), format!("{}, {era}: {title}", g.pack.title)),
+        ("TIFFTAG_SOFTWARE".into(), format!("histmap {}", env!("CARGO_PKG_VERSION"))),
+        ("ERA".into(), era_read.into()),
+        ("SEED".into(), g.seed.to_string()),
+    ]
+}
+
+/// Writes `elevation.tif` and `hillshade.tif` into `dir`, `suffix` before the ending; returns their names, sidecars included.
 ///
 /// # Errors
 /// [`crate::Error::Write`].
-pub fn write_rasters(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
+pub fn write_relief(g: &GroundProduct, dir: &Path, suffix: &str) -> Result<Vec<PathBuf>> {
     let mut written = Vec::new();
-    let mut metadata = p.metadata("elevation");
-    metadata.push(("VERTICAL_DATUM".into(), p.vertical_datum.into()));
+    let mut metadata = g.metadata("elevation");
+    metadata.push(("VERTICAL_DATUM".into(), g.vertical_datum.into()));
     let options = CogOptions {
         nodata: Some(ELEVATION_NODATA),
         band_names: vec!["elevation".into()],
@@ -93,49 +106,62 @@ pub fn write_rasters(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
         metadata,
         ..CogOptions::default()
     };
-    written.extend(gdal_io::write_cog(&dir.join("elevation.tif"), p.grid, &[&p.elevation], &options)?);
+    let path = dir.join(format!("elevation{suffix}.tif"));
+    written.extend(gdal_io::write_cog(&path, g.grid, &[&g.elevation], &options)?);
 
     let shade = hillshade(
-        p.ring_elevation,
-        p.grid.transform.cell_width,
+        g.ring_elevation,
+        g.grid.transform.cell_width,
         &HillshadeOptions { light: Light::Multidirectional, z_factor: 1.5, ..HillshadeOptions::default() },
     );
-    let shade = shade.crop(Window { col: 1, row: 1, cols: p.grid.cols, rows: p.grid.rows });
+    let shade = shade.crop(Window { col: 1, row: 1, cols: g.grid.cols, rows: g.grid.rows });
     let options = CogOptions {
         nodata: Some(0.0),
         band_names: vec!["hillshade".into()],
-        metadata: p.metadata("hillshade"),
+        metadata: g.metadata("hillshade"),
         ..CogOptions::default()
     };
-    written.extend(gdal_io::write_cog(&dir.join("hillshade.tif"), p.grid, &[&shade], &options)?);
+    written.extend(gdal_io::write_cog(&dir.join(format!("hillshade{suffix}.tif")), g.grid, &[&shade], &options)?);
+    Ok(written)
+}
 
+/// Writes `regions.tif` into `dir`; returns its name and its sidecar's.
+///
+/// # Errors
+/// [`crate::Error::Write`].
+pub fn write_regions(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
     let (colours, categories, attributes) = legend(p);
     let options = CogOptions {
         nodata: Some(0.0),
         predictor: false,
         overviews: Overviews::Mode,
         band_names: vec!["region".into(), "contested by".into()],
-        metadata: p.metadata("regions"),
+        metadata: metadata(p.ground, &p.era.to_string(), &p.era.described(), "regions"),
         colours,
         categories,
         attributes: Some(attributes),
         ..CogOptions::default()
     };
     let bands = [&p.regions.regions, &p.regions.contested];
-    written.extend(gdal_io::write_cog(&dir.join("regions.tif"), p.grid, &bands, &options)?);
+    gdal_io::write_cog(&dir.join("regions.tif"), p.ground.grid, &bands, &options)
+}
 
+/// Writes `water.tif` into `dir`, `suffix` before the ending; returns its name and its sidecar's.
+///
+/// # Errors
+/// [`crate::Error::Write`].
+pub fn write_water(g: &GroundProduct, dir: &Path, suffix: &str) -> Result<Vec<PathBuf>> {
     let options = CogOptions {
         nodata: Some(255.0),
         predictor: false,
         overviews: Overviews::Mode,
         band_names: vec!["water".into()],
-        metadata: p.metadata("water"),
+        metadata: g.metadata("water"),
         colours: WATER_COLOURS.to_vec(),
         categories: WaterKind::ALL.iter().map(|k| k.name().to_string()).collect(),
         ..CogOptions::default()
     };
-    written.extend(gdal_io::write_cog(&dir.join("water.tif"), p.grid, &[&p.water], &options)?);
-    Ok(written)
+    gdal_io::write_cog(&dir.join(format!("water{suffix}.tif")), g.grid, &[&g.water], &options)
 }
 
 /// Colours, names and attributes of the codes in `regions.tif`, from 0.
@@ -211,43 +237,101 @@ fn local_name(place: &Place, year: i32) -> Option<&str> {
         .map(|n| n.name.as_str())
 }
 
-/// Writes `regions.gpkg` into `dir`: polities, borders, places, rivers, water, peaks and contours, with styles.
+/// Which layers go into a GeoPackage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VectorContent {
+    /// All of one era: `regions.gpkg` of a build of one.
+    All,
+    /// What changes from era to era: polities, borders, places.
+    Era,
+}
+
+/// A layer's name, title, description, geometry, first fields, style and features.
+type LayerPlan<'a> = (&'a str, &'a str, &'a str, GeometryKind, &'a [&'a str], styles::Style, Vec<Feature>);
+
+/// Writes `regions.gpkg` into `dir`: polities, borders, places, and with [`VectorContent::All`] rivers, water, peaks and
+/// contours; with styles.
 ///
 /// # Errors
 /// [`crate::Error::Write`].
-pub fn write_vectors(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
-    let year = p.era.first().to_historian();
-    let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
-    let forward = Transformer::new(&wgs84, &p.grid.crs)?;
-    let frame = p.grid.extent();
-    let inside = |at: LonLat| {
-        let xy = forward.point(Xy { x: at.lon, y: at.lat })?;
-        let e = &frame;
-        (xy.x >= e.min_x && xy.x < e.max_x && xy.y >= e.min_y && xy.y < e.max_y).then_some(Point::new(xy.x, xy.y))
-    };
-    let name_of =
-        |code: u16| p.regions.polities.iter().find(|q| q.code == code).map_or(Value::Null, |q| json!(q.claim.name));
+pub fn write_vectors(p: &Product, content: VectorContent, dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut layers = if content == VectorContent::All { ground_layers(p.ground)? } else { Vec::new() };
+    let own = [polity_layer(p), border_layer(p), place_layer(p)?];
+    let [polities, borders, places] = own;
+    if content == VectorContent::All {
+        // From the bottom up, as they are drawn: contours, water, polities, rivers, borders, summits, places.
+        layers.insert(2, polities);
+        layers.insert(4, borders);
+        layers.push(places);
+    } else {
+        layers.extend([polities, borders, places]);
+    }
+    let path = dir.join("regions.gpkg");
+    write_layers(&path, &p.ground.grid.crs, &layers)?;
+    Ok(vec![path])
+}
 
-    let polities: Vec<Feature> = p
-        .regions
-        .polities
+/// Writes `terrain.gpkg` into `dir`, `suffix` before the ending: contours, water, rivers and peaks, with styles.
+///
+/// # Errors
+/// [`crate::Error::Write`].
+pub fn write_ground_vectors(g: &GroundProduct, dir: &Path, suffix: &str) -> Result<Vec<PathBuf>> {
+    let path = dir.join(format!("terrain{suffix}.gpkg"));
+    write_layers(&path, &g.grid.crs, &ground_layers(g)?)?;
+    Ok(vec![path])
+}
+
+fn write_layers(path: &Path, crs: &crate::grid::Crs, layers: &[LayerPlan]) -> Result<()> {
+    let tables: Vec<GpkgLayer> = layers
         .iter()
-        .map(|q| {
-            let c = &q.claim;
-            feature(
-                q.outline.clone(),
-                json!({
-                    "code": q.code, "id": c.id, "name": c.name, "name_ru": c.name_ru, "name_local": c.name_local,
-                    "local_lang": c.local_lang, "kind": kind_word(c.kind), "parent": c.parent,
-                    "from_year": c.span.first().to_historian(), "to_year": c.span.last().to_historian(),
-                    "years": c.span.to_string(), "certainty": styles::certainty_word(c.certainty),
-                    "source": c.sources.join(", "), "note": c.note, "area_km2": (q.area_km2 * 10.0).round() / 10.0,
-                    "colour": format!("#{:02x}{:02x}{:02x}", q.colour[0], q.colour[1], q.colour[2]),
-                }),
-            )
+        .map(|(name, identifier, description, geometry, fields, _, features)| GpkgLayer {
+            name,
+            identifier,
+            description,
+            crs,
+            geometry: *geometry,
+            fields,
+            features,
         })
         .collect();
-    let borders: Vec<Feature> = p
+    let styles: Vec<LayerStyle> =
+        layers.iter().map(|l| LayerStyle { layer: l.0, name: "", qml: l.5.qml(), sld: l.5.sld(l.0) }).collect();
+    gdal_io::write_gpkg(path, &tables, &GpkgOptions { styles: &styles, ..GpkgOptions::default() })
+}
+
+/// What a polity's feature says of it.
+pub(crate) fn polity_properties(q: &PolityRegion) -> Value {
+    let c = &q.claim;
+    json!({
+        "code": q.code, "id": c.id, "name": c.name, "name_ru": c.name_ru, "name_local": c.name_local,
+        "local_lang": c.local_lang, "kind": kind_word(c.kind), "parent": c.parent,
+        "from_year": c.span.first().to_historian(), "to_year": c.span.last().to_historian(),
+        "years": c.span.to_string(), "doubt": c.doubt.map_or(String::new(), |d| d.to_string()),
+        "in_year": q.standing.sureness.as_str(), "certainty": styles::certainty_word(c.certainty),
+        "source": c.sources.join(", "), "note": c.note, "area_km2": (q.area_km2 * 10.0).round() / 10.0,
+        "colour": format!("#{:02x}{:02x}{:02x}", q.colour[0], q.colour[1], q.colour[2]),
+    })
+}
+
+fn polity_layer<'a>(p: &Product) -> LayerPlan<'a> {
+    let features = p.regions.polities.iter().map(|q| feature(q.outline.clone(), polity_properties(q))).collect();
+    let classes: Vec<(u16, String, [u8; 3])> =
+        p.regions.polities.iter().map(|q| (q.code, q.claim.name.clone(), q.colour)).collect();
+    (
+        "polities",
+        "Polities",
+        "Who held the land",
+        GeometryKind::MultiPolygon,
+        &["code", "id", "name"],
+        styles::polygons(&classes),
+        features,
+    )
+}
+
+fn border_layer<'a>(p: &Product) -> LayerPlan<'a> {
+    let name_of =
+        |code: u16| p.regions.polities.iter().find(|q| q.code == code).map_or(Value::Null, |q| json!(q.claim.name));
+    let features = p
         .regions
         .borders
         .iter()
@@ -261,7 +345,33 @@ pub fn write_vectors(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
             )
         })
         .collect();
-    let places: Vec<Feature> = p
+    (
+        "borders",
+        "Borders",
+        "Lines between polities",
+        GeometryKind::LineString,
+        &["left", "right"],
+        styles::borders(),
+        features,
+    )
+}
+
+/// From longitude and latitude to a point of the grid's CRS inside the map.
+fn inside(grid: &Grid) -> Result<impl Fn(LonLat) -> Option<Point<f64>>> {
+    let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
+    let forward = Transformer::new(&wgs84, &grid.crs)?;
+    let e = grid.extent();
+    Ok(move |at: LonLat| {
+        let xy = forward.point(Xy { x: at.lon, y: at.lat })?;
+        (xy.x >= e.min_x && xy.x < e.max_x && xy.y >= e.min_y && xy.y < e.max_y).then_some(Point::new(xy.x, xy.y))
+    })
+}
+
+fn place_layer<'a>(p: &Product) -> Result<LayerPlan<'a>> {
+    let year = p.era.first().to_historian();
+    let inside = inside(p.ground.grid)?;
+    let features = p
+        .ground
         .pack
         .places
         .iter()
@@ -276,7 +386,22 @@ pub fn write_vectors(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
             ))
         })
         .collect();
-    let peaks: Vec<Feature> = p
+    Ok((
+        "places",
+        "Places",
+        "Towns, fortresses, passes",
+        GeometryKind::Point,
+        &["name", "kind"],
+        styles::places(),
+        features,
+    ))
+}
+
+/// Contours, water, rivers and summits, from the bottom up.
+fn ground_layers<'a>(g: &GroundProduct) -> Result<Vec<LayerPlan<'a>>> {
+    let inside = inside(g.grid)?;
+    let frame = g.grid.extent();
+    let peaks = g
         .pack
         .peaks
         .iter()
@@ -290,13 +415,13 @@ pub fn write_vectors(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
             ))
         })
         .collect();
-    let rivers: Vec<Feature> = p
+    let rivers = g
         .rivers
         .iter()
         .flat_map(|r| line_inside(&r.line, &frame).into_iter().map(move |line| (r, line)))
         .map(|(r, line)| feature(line, json!({"name": r.name, "name_ru": r.name_ru, "rank": r.rank, "mouth": r.mouth})))
         .collect();
-    let water: Vec<Feature> = p
+    let water = g
         .bodies
         .iter()
         .filter_map(|b| {
@@ -306,65 +431,36 @@ pub fn write_vectors(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
             ))
         })
         .collect();
-    let contours = contour_features(p);
-
-    let layer = |name, identifier, description, geometry, fields, features| GpkgLayer {
-        name,
-        identifier,
-        description,
-        crs: &p.grid.crs,
-        geometry,
-        fields,
-        features,
-    };
-    let layers = [
-        layer(
+    Ok(vec![
+        (
             "contours",
             "Contours",
             "Height lines of the land",
             GeometryKind::LineString,
             &["level_m", "is_index"],
-            &contours,
+            styles::contours(),
+            contour_features(g),
         ),
-        layer(
+        (
             "water",
             "Seas and lakes",
             "Water bodies of the year",
             GeometryKind::MultiPolygon,
             &["name", "kind"],
-            &water,
+            water_style(),
+            water,
         ),
-        layer(
-            "polities",
-            "Polities",
-            "Who held the land",
-            GeometryKind::MultiPolygon,
-            &["code", "id", "name"],
-            &polities,
+        (
+            "rivers",
+            "Rivers",
+            "From source to mouth",
+            GeometryKind::LineString,
+            &["name", "rank"],
+            styles::rivers(),
+            rivers,
         ),
-        layer("rivers", "Rivers", "From source to mouth", GeometryKind::LineString, &["name", "rank"], &rivers),
-        layer("borders", "Borders", "Lines between polities", GeometryKind::LineString, &["left", "right"], &borders),
-        layer("peaks", "Summits", "Surveyed heights", GeometryKind::Point, &["name", "height_m"], &peaks),
-        layer("places", "Places", "Towns, fortresses, passes", GeometryKind::Point, &["name", "kind"], &places),
-    ];
-    let classes: Vec<(u16, String, [u8; 3])> =
-        p.regions.polities.iter().map(|q| (q.code, q.claim.name.clone(), q.colour)).collect();
-    let styles = [
-        ("polities", styles::polygons(&classes)),
-        ("borders", styles::borders()),
-        ("places", styles::places()),
-        ("peaks", styles::peaks()),
-        ("rivers", styles::rivers()),
-        ("water", water_style()),
-        ("contours", styles::contours()),
-    ];
-    let styles: Vec<LayerStyle> = styles
-        .iter()
-        .map(|(layer, style)| LayerStyle { layer, name: "", qml: style.qml(), sld: style.sld(layer) })
-        .collect();
-    let path = dir.join("regions.gpkg");
-    gdal_io::write_gpkg(&path, &layers, &GpkgOptions { styles: &styles, ..GpkgOptions::default() })?;
-    Ok(vec![path])
+        ("peaks", "Summits", "Surveyed heights", GeometryKind::Point, &["name", "height_m"], styles::peaks(), peaks),
+    ])
 }
 
 /// The parts of `line` inside `frame`, from its first point to its last (Liang & Barsky 1984).
@@ -427,7 +523,7 @@ fn water_style() -> styles::Style {
 }
 
 /// Contours of the land, from elevation averaged over blocks so that lines are legible at the map's scale.
-fn contour_features(p: &Product) -> Vec<Feature> {
+fn contour_features(p: &GroundProduct) -> Vec<Feature> {
     let n = (p.grid.cols.max(p.grid.rows) / 2200).max(1);
     let (cols, rows) = (p.grid.cols / n, p.grid.rows / n);
     if cols < 2 || rows < 2 {
@@ -480,35 +576,10 @@ fn contour_features(p: &Product) -> Vec<Feature> {
 /// # Errors
 /// [`crate::Error::Write`], or those of drawing.
 pub fn write_sheet(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
-    let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
-    let forward = Transformer::new(&wgs84, &p.grid.crs)?;
-    let project = |at: LonLat| forward.point(Xy { x: at.lon, y: at.lat });
-    let era = p.era.to_string();
-    let imprint = imprint(p);
-    let part = p.part.as_ref().map(in_degrees).unwrap_or_default();
-    let input = SheetInput {
-        grid: p.grid,
-        elevation: &p.elevation,
-        water: &p.water,
-        regions: &p.regions.regions,
-        contested: &p.regions.contested,
-        polities: &p.regions.polities,
-        borders: &p.regions.borders,
-        rivers: p.rivers,
-        water_bodies: p.bodies,
-        places: &p.pack.places,
-        peaks: &p.pack.peaks,
-        physical: &p.pack.physical,
-        project: &project,
-        title: &p.pack.title,
-        part: &part,
-        era: &era,
-        year: p.era.first().to_historian(),
-        imprint: &imprint,
-    };
-    let fitting = SheetOptions::fitting(p.grid.cols, p.grid.rows, p.grid.transform.cell_width);
+    let g = p.ground.grid;
+    let fitting = SheetOptions::fitting(g.cols, g.rows, g.transform.cell_width);
     let options = SheetOptions { map_px: p.map_px.unwrap_or(fitting.map_px), ..fitting };
-    let png = draw_sheet(&input, &options)?.to_png()?;
+    let png = sheet(p, &options)?.to_png()?;
     let path = dir.join("map.png");
     gdal_io::write_beside(&path, &png)?;
     Ok(vec![path])
@@ -524,8 +595,44 @@ fn in_degrees(b: &LonLatBox) -> String {
     format!("{}, {}", range(b.west, b.east, 'E', 'W'), range(b.south, b.north, 'N', 'S'))
 }
 
+/// The map sheet of an era.
+///
+/// # Errors
+/// Those of drawing.
+pub fn sheet(p: &Product, options: &SheetOptions) -> Result<Sheet> {
+    let g = p.ground;
+    let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
+    let forward = Transformer::new(&wgs84, &g.grid.crs)?;
+    let project = |at: LonLat| forward.point(Xy { x: at.lon, y: at.lat });
+    let era = p.era.to_string();
+    let imprint = imprint(p);
+    let part = g.part.as_ref().map(in_degrees).unwrap_or_default();
+    let input = SheetInput {
+        grid: g.grid,
+        elevation: &g.elevation,
+        water: &g.water,
+        regions: &p.regions.regions,
+        contested: &p.regions.contested,
+        polities: &p.regions.polities,
+        borders: &p.regions.borders,
+        rivers: g.rivers,
+        water_bodies: g.bodies,
+        places: &g.pack.places,
+        peaks: &g.pack.peaks,
+        physical: &g.pack.physical,
+        project: &project,
+        title: &g.pack.title,
+        part: &part,
+        era: &era,
+        year: p.era.first().to_historian(),
+        imprint: &imprint,
+    };
+    draw_sheet(&input, options)
+}
+
 /// The small print.
 fn imprint(p: &Product) -> Vec<String> {
+    let g = p.ground;
     let used = |id: &str| p.regions.polities.iter().any(|q| q.claim.sources.iter().any(|s| s == id));
     let polities = &p.regions.polities;
     let conjectural = polities.iter().filter(|q| q.claim.certainty == Certainty::Conjectural).count();
@@ -536,17 +643,22 @@ fn imprint(p: &Product) -> Vec<String> {
     };
     let count = counted(polities.len(), "polity", "polities");
     let mut lines = vec![format!("Political regions of {}: {count}{some}.", p.era)];
-    let is_taken = p.pack.sources.iter().any(|s| s.usage == SourceUse::Taken && used(&s.id));
-    match p.pack.statement.as_str() {
+    let doubtful: Vec<&str> =
+        polities.iter().filter(|q| q.standing.sureness != Sureness::Certain).map(|q| q.claim.name.as_str()).collect();
+    if !doubtful.is_empty() {
+        lines.push(format!("Drawn paler, their years being in doubt: {}.", doubtful.join(", ")));
+    }
+    let is_taken = g.pack.sources.iter().any(|s| s.usage == SourceUse::Taken && used(&s.id));
+    match g.pack.statement.as_str() {
         "" if is_taken => {}
-        "" => lines.push(format!("Outlines: own reconstruction of the pack {}; see its list of works.", p.pack.name)),
+        "" => lines.push(format!("Outlines: own reconstruction of the pack {}; see its list of works.", g.pack.name)),
         statement => lines.push(statement.to_string()),
     }
     // Only works that were really opened for the outlines in view.
     let leads =
         [(SourceUse::Taken, "Outlines from"), (SourceUse::Compared, "Compared with"), (SourceUse::Read, "Read:")];
     for (usage, lead) in leads {
-        let works = p.pack.sources.iter().filter(|s| s.usage == usage && used(&s.id));
+        let works = g.pack.sources.iter().filter(|s| s.usage == usage && used(&s.id));
         // What is taken over comes with its licence.
         let cited: Vec<String> =
             works
@@ -562,81 +674,71 @@ fn imprint(p: &Product) -> Vec<String> {
             lines.push(format!("{lead} {}", cited.join("; ")));
         }
     }
-    if !p.added.is_empty() {
-        lines.push(format!("Added borders: {}.", p.added.join(", ")));
+    if !g.added.is_empty() {
+        lines.push(format!("Added borders: {}.", g.added.join(", ")));
     }
     lines.push(format!(
         "Relief: {}; {}. Coast, lakes and rivers: {}. {}, {} m cells, seed {}. Made with histmap {}.",
-        p.elevation_source,
+        g.elevation_source,
         shipped::SEA_FLOOR.source,
         shipped::OCEAN.source,
-        p.grid.crs.name,
-        p.grid.transform.cell_width,
-        p.seed,
+        g.grid.crs.name,
+        g.grid.transform.cell_width,
+        g.seed,
         env!("CARGO_PKG_VERSION")
     ));
     lines
 }
 
-/// The manifest of what was written, its inputs, sources, notes and run still to be filled in.
+/// The records of the polities drawn, for the manifest.
+pub fn polity_records(regions: &RegionsOnGrid) -> Vec<PolityRecord> {
+    regions
+        .polities
+        .iter()
+        .map(|q| PolityRecord {
+            code: q.code,
+            id: q.claim.id.clone(),
+            name: q.claim.name.clone(),
+            years: q.claim.span.to_string(),
+            in_year: q.standing.sureness.as_str().into(),
+            area_km2: (q.area_km2 * 10.0).round() / 10.0,
+            certainty: styles::certainty_word(q.claim.certainty).into(),
+            sources: q.claim.sources.clone(),
+        })
+        .collect()
+}
+
+/// How an era was read, for the manifest.
+pub fn era_record(given: &str, era: Era) -> EraRecord {
+    EraRecord {
+        given: given.to_string(),
+        read_as: era.described(),
+        first_astronomical: era.first().0,
+        last_astronomical: era.last().0,
+    }
+}
+
+/// Agreement of the relief with the coarse elevation, for the manifest.
+pub fn block_means(relief: &Relief) -> BlockMeansRecord {
+    let thousandth = |v: f64| (v * 1000.0).round() / 1000.0;
+    BlockMeansRecord {
+        free_rms_m: thousandth(relief.free_means.rms_m),
+        free_worst_m: thousandth(relief.free_means.worst_m),
+        free_blocks: relief.free_means.blocks,
+        all_rms_m: thousandth(relief.all_means.rms_m),
+    }
+}
+
+/// Records of the files written into `dir`, with `/` between folders.
 ///
 /// # Errors
 /// [`crate::Error::Read`] when an output cannot be hashed.
-pub fn manifest(
-    p: &Product,
-    relief: &Relief,
-    request: &BuildRequest,
-    outputs: &[PathBuf],
-    dir: &Path,
-) -> Result<Manifest> {
-    let mut records = Vec::new();
-    for path in outputs {
-        let name = path.strip_prefix(dir).unwrap_or(path).display().to_string();
-        records.push(FileRecord::of_file(path, &name)?);
-    }
-    let thousandth = |v: f64| (v * 1000.0).round() / 1000.0;
-    Ok(Manifest {
-        program: "histmap".into(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        region: p.pack.name.clone(),
-        era: EraRecord {
-            given: request.era_given.clone(),
-            read_as: p.era.described(),
-            first_astronomical: p.era.first().0,
-            last_astronomical: p.era.last().0,
-        },
-        seed: p.seed,
-        crs: p.grid.crs.name.clone(),
-        geotransform: p.grid.transform.to_gdal(),
-        size: [p.grid.cols, p.grid.rows],
-        pixel_is: "area".into(),
-        vertical_datum: p.vertical_datum.into(),
-        block_means: BlockMeansRecord {
-            free_rms_m: thousandth(relief.free_means.rms_m),
-            free_worst_m: thousandth(relief.free_means.worst_m),
-            free_blocks: relief.free_means.blocks,
-            all_rms_m: thousandth(relief.all_means.rms_m),
-        },
-        polities: p
-            .regions
-            .polities
-            .iter()
-            .map(|q| PolityRecord {
-                code: q.code,
-                id: q.claim.id.clone(),
-                name: q.claim.name.clone(),
-                years: q.claim.span.to_string(),
-                area_km2: (q.area_km2 * 10.0).round() / 10.0,
-                certainty: styles::certainty_word(q.claim.certainty).into(),
-                sources: q.claim.sources.clone(),
-            })
-            .collect(),
-        notes: Vec::new(),
-        inputs: Vec::new(),
-        outputs: records,
-        sources: Vec::new(),
-        run: RunRecord::default(),
-    })
+pub fn output_records(outputs: &[PathBuf], dir: &Path) -> Result<Vec<FileRecord>> {
+    let name = |path: &Path| {
+        let parts = path.strip_prefix(dir).unwrap_or(path).components();
+        parts.map(|c| c.as_os_str().to_string_lossy().into_owned()).collect::<Vec<_>>().join("/")
+    };
+    outputs.iter().map(|path| FileRecord::of_file(path, &name(path))).collect()
 }
 
 #[cfg(test)]

@@ -3,13 +3,14 @@
 //! The folder appears when everything in it is written and checked, or not at all. The borders stay those of their source,
 //! whose licence and citation the pack names.
 
-use crate::borders::{Account, Claim, SourceKind, cut_to_window};
+use crate::borders::{Account, Claim, Doubt, SourceKind, YearRange, cut_to_window};
+use crate::edtf::years_text;
 use crate::error::{Error, Result};
 use crate::gdal_io::{self, Transformer};
 use crate::grid::{LonLatBox, Xy};
 use crate::pack::{self, PackSource};
 use crate::political::{BorderInput, BorderReading, read_borders};
-use crate::year::{Span, YEAR_LIMIT};
+use crate::year::{Span, YEAR_LIMIT, Year};
 use geo::{BoundingRect, MultiPolygon, Polygon};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -282,9 +283,6 @@ fn polities(claims: &[Claim], source_id: &str) -> Result<String> {
 }
 
 fn properties(c: &Claim, parent: Option<&str>, source_id: &str) -> Map<String, Value> {
-    let doubt = c.doubt.map(|d| d.to_string());
-    let notes: Vec<&str> =
-        [c.note.as_str(), doubt.as_deref().unwrap_or("")].into_iter().filter(|n| !n.is_empty()).collect();
     // Packs have no open ends: the first and the last year that can be written stand for them.
     let from = if c.span.start == Span::ALWAYS.start { -YEAR_LIMIT } else { c.span.first().to_historian() };
     let to = if c.span.end == Span::ALWAYS.end { YEAR_LIMIT } else { c.span.last().to_historian() };
@@ -299,6 +297,13 @@ fn properties(c: &Claim, parent: Option<&str>, source_id: &str) -> Map<String, V
     }
     set("from_year", from.into());
     set("to_year", to.into());
+    if let Some(doubt) = &c.doubt {
+        for (key, years) in [("from_edtf", &doubt.first), ("to_edtf", &doubt.last)] {
+            if let Some(text) = edtf(years, doubt) {
+                set(key, text.into());
+            }
+        }
+    }
     set("kind", c.kind.as_str().into());
     set("parent", parent.map_or(Value::Null, Value::from));
     set("certainty", c.certainty.as_str().into());
@@ -306,10 +311,34 @@ fn properties(c: &Claim, parent: Option<&str>, source_id: &str) -> Map<String, V
     if let Some([r, g, b]) = c.colour {
         set("colour", format!("#{r:02x}{g:02x}{b:02x}").into());
     }
-    if !notes.is_empty() {
-        set("note", notes.join("; ").into());
+    if !c.note.is_empty() {
+        set("note", c.note.clone().into());
     }
     out
+}
+
+/// The years among which the first or the last of a claim lies, with what its source says of its dates; `None` where there
+/// is no more to say than the year itself.
+fn edtf(years: &YearRange, doubt: &Doubt) -> Option<String> {
+    // Beyond the years that can be written lies what is open.
+    let known = |y: Year| (y.0 > -YEAR_LIMIT && y.0 < YEAR_LIMIT).then_some(y.0);
+    let is_one = years.earliest == years.latest;
+    if is_one && (known(years.earliest).is_none() || !(doubt.is_uncertain || doubt.is_approximate)) {
+        return None;
+    }
+    let text = years_text(known(years.earliest), known(years.latest));
+    let mark = match (doubt.is_uncertain, doubt.is_approximate) {
+        (true, true) => "%",
+        (true, false) => "?",
+        (false, true) => "~",
+        (false, false) => "",
+    };
+    // The mark stands behind a date, not behind an open end.
+    Some(match text.strip_suffix("/..") {
+        Some("..") => text,
+        Some(date) => format!("{date}{mark}/.."),
+        None => text + mark,
+    })
 }
 
 fn geometry(area: &MultiPolygon<f64>) -> Value {
@@ -321,6 +350,45 @@ fn geometry(area: &MultiPolygon<f64>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn doubt_is_read_back_as_it_was_written(
+            first in -3000i32..2000, n in 0i32..300, before in 0i32..40, after in 0i32..40, early in 0i32..40, late in 0i32..40,
+            is_approximate in proptest::bool::ANY, is_uncertain in proptest::bool::ANY, is_open in proptest::bool::ANY,
+        ) {
+            use crate::borders::tests::claim;
+            use geo::polygon;
+            let range = |a: i32, b: i32| YearRange { earliest: Year(a), latest: Year(b) };
+            let last = first + n;
+            let mut doubt = Doubt {
+                first: range(first - before, first + after),
+                last: range(last - early, last + late),
+                is_approximate,
+                is_uncertain,
+            };
+            let mut span = Span { start: Year(first), end: Year(last + 1) };
+            if is_open {
+                // Still there, beyond doubt.
+                span.end = Span::ALWAYS.end;
+                doubt.last = YearRange { earliest: span.last(), latest: span.last() };
+            }
+            let area = polygon![(x: 44.0, y: 41.0), (x: 45.0, y: 41.0), (x: 45.0, y: 42.0)].into();
+            let c = Claim { span, doubt: Some(doubt).filter(Doubt::is_any), area, ..claim("a", "1200") };
+            let feature = crate::vector::Feature {
+                geometry: Some(c.area.clone().into()),
+                properties: properties(&c, None, "s"),
+            };
+            let (read, problems) = crate::borders::reader::pack_claims(&[feature], "p");
+            proptest::prop_assert!(problems.is_empty(), "{problems:?}");
+            let read = &read[0].1;
+            // Packs have no open ends: what stands for them is as far away.
+            let ends = |c: &Claim| [c.possible_years(), c.certain_years()].map(|s| (s.start, s.end.0.min(YEAR_LIMIT)));
+            proptest::prop_assert_eq!(ends(read), ends(&c));
+            let marks = |c: &Claim| c.doubt.map(|d| (d.is_approximate, d.is_uncertain)).unwrap_or_default();
+            proptest::prop_assert_eq!(marks(read), marks(&c));
+        }
+    }
 
     #[test]
     fn the_crs_is_the_utm_zone_of_the_middle() {

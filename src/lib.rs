@@ -3,11 +3,13 @@
 //! Data flows one way: a region pack and border files become constraints and claims; constraints become elevation; claims
 //! become regions of an era; both become rasters, vectors and map sheets. `docs/design.md` has the picture.
 
+pub mod animate;
 pub mod borders;
 pub mod cli;
 pub mod constraint;
 pub mod contour;
 pub mod edtf;
+pub mod eras;
 pub mod error;
 pub mod export;
 pub mod gdal_io;
@@ -25,6 +27,7 @@ pub mod refine;
 pub mod region;
 pub mod render;
 pub mod resources;
+pub mod series;
 pub mod shipped;
 pub mod terrain;
 pub mod vector;

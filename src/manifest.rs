@@ -35,8 +35,11 @@ pub struct Manifest {
     pub vertical_datum: String,
     /// Root mean square and worst difference of block means to the coarse elevation, metres.
     pub block_means: BlockMeansRecord,
-    /// The polities drawn.
+    /// The polities drawn; of several eras see [`Manifest::eras`].
     pub polities: Vec<PolityRecord>,
+    /// The eras, where several were built over one ground.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub eras: Vec<EraMapRecord>,
     /// What deserves a reader's attention: rivers against the elevation, claims left out, and the like.
     pub notes: Vec<String>,
     /// Every input with its hash.
@@ -60,6 +63,21 @@ pub struct EraRecord {
     pub first_astronomical: i32,
     /// Last year, astronomical numbering, included.
     pub last_astronomical: i32,
+}
+
+/// The map of one of several eras.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EraMapRecord {
+    /// Its folder.
+    pub folder: String,
+    /// The era.
+    pub era: EraRecord,
+    /// The elevation that it lies on, beside the folders.
+    pub elevation: String,
+    /// The polities drawn.
+    pub polities: Vec<PolityRecord>,
+    /// What deserves a reader's attention in this era.
+    pub notes: Vec<String>,
 }
 
 /// Agreement of the relief with the coarse elevation.
@@ -86,6 +104,9 @@ pub struct PolityRecord {
     pub name: String,
     /// Years of the claim, in words.
     pub years: String,
+    /// Whether it held in the era: `certain`, `doubtful`, or `possible` where its years only may reach into it.
+    #[serde(default)]
+    pub in_year: String,
     /// Area inside the map, on the ellipsoid, square kilometres.
     pub area_km2: f64,
     /// How well the outline is known.
@@ -201,6 +222,23 @@ fn is_readers_own(name: &str) -> bool {
     [".aux.xml", "-wal", "-shm", "-journal", ".qmd"].iter().any(|end| name.ends_with(end))
 }
 
+/// Appends the names of all files in `folder`, those in folders of it after `/`; a folder without files by its own name.
+fn list_files(folder: &Path, before: &str, into: &mut Vec<String>) -> Result<()> {
+    let entries = std::fs::read_dir(folder).map_err(|e| Error::read(folder, e))?;
+    for entry in entries.filter_map(|e| e.ok()) {
+        let name = format!("{before}{}", entry.file_name().to_string_lossy());
+        let count = into.len();
+        // What a link leads to is not ours to look through.
+        if entry.file_type().is_ok_and(|t| t.is_dir()) {
+            list_files(&entry.path(), &format!("{name}/"), into)?;
+        }
+        if into.len() == count {
+            into.push(name);
+        }
+    }
+    Ok(())
+}
+
 /// Compares every output file in `folder` with its manifest; returns how many agree.
 ///
 /// # Errors
@@ -234,13 +272,9 @@ pub fn verify(folder: &Path) -> Result<usize> {
             Ok(_) => {}
         }
     }
-    let entries = std::fs::read_dir(folder).map_err(|e| Error::read(folder, e))?;
-    let mut extra: Vec<String> = entries
-        .filter_map(|e| e.ok())
-        .map(|e| e.file_name().to_string_lossy().into_owned())
-        .filter(|n| !is_readers_own(n))
-        .filter(|n| n != FILE_NAME && !manifest.outputs.iter().any(|o| &o.path == n))
-        .collect();
+    let mut extra: Vec<String> = Vec::new();
+    list_files(folder, "", &mut extra)?;
+    extra.retain(|n| n != FILE_NAME && !is_readers_own(n) && !manifest.outputs.iter().any(|o| &o.path == n));
     extra.sort();
     problems.extend(extra.into_iter().map(|n| format!("{n}: not in the manifest")));
     if problems.is_empty() {

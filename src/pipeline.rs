@@ -3,26 +3,34 @@
 //! Everything is checked before the first cell is computed, and everything is written into a folder beside the output that
 //! takes its name only when it is complete.
 
-use crate::borders::Claim;
+use crate::animate::{AnimationKind, Frames};
+use crate::borders::{Claim, Sureness};
 use crate::constraint::{self, LaidRiver, RiverOnCoarse, RiverOptions};
+use crate::eras::{self, Eras};
 use crate::error::{Error, Result};
-use crate::export::{self, Product};
+use crate::export::{self, GroundProduct, Product, VectorContent};
 use crate::gdal_io::{self, Transformer};
 use crate::grid::{Crs, Extent, Grid, LonLat, LonLatBox, Window, Xy};
-use crate::manifest::{FileRecord, RunRecord, SourceRecord, StageSeconds};
+use crate::manifest::{
+    BlockMeansRecord, EraMapRecord, EraRecord, FileRecord, Manifest, PolityRecord, RunRecord, SourceRecord,
+    StageSeconds,
+};
 use crate::pack::{self, PackSource, RegionPack};
 use crate::political::{self, BorderInput, ClaimsForBuild};
 use crate::progress::{Progress, Stage};
 use crate::raster::Raster;
 use crate::region::{self, CoarseRaster, DemFile, Ground, GroundFile};
+use crate::render::{self, SheetOptions};
 use crate::resources;
+use crate::series::Series;
 use crate::terrain::{
     self, BodyLevel, CoarseMode, CoarsePlace, CoarseSurface, CoursePoint, Pin, PlacedSurface, Placement, RefineOptions,
     Relief, RiverCourse, RoughnessModel, Terrain,
 };
 use crate::water::{River, WaterBody, WaterKind};
-use crate::year::Era;
+use crate::year::{Era, Span, Year};
 use geo::LineString;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -34,10 +42,8 @@ const NOTES_TOLD: usize = 6;
 pub struct BuildRequest {
     /// Region pack.
     pub region: String,
-    /// The era.
-    pub era: Era,
-    /// The era as typed.
-    pub era_given: String,
+    /// The era, or several over one ground.
+    pub eras: Eras,
     /// Cell size, metres; `None` takes the pack's.
     pub resolution_m: Option<f64>,
     /// Working CRS; `None` takes the pack's.
@@ -60,10 +66,48 @@ pub struct BuildRequest {
     pub dem_crs: Option<String>,
     /// Border files, and how to read them.
     pub borders: BorderInput,
+    /// Gaps between claims narrower than this are closed, metres; `None` is [`CLOSE_GAPS_M`] with border files, else 0.
+    pub close_gaps_m: Option<f64>,
+    /// Moving pictures of the eras.
+    pub animate: Vec<AnimationKind>,
+    /// How they are drawn.
+    pub animation: AnimationOptions,
     /// Folders of the user's own packs.
     pub maps: Vec<PathBuf>,
     /// The command line, for the manifest.
     pub command_line: String,
+}
+
+/// How moving pictures are drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnimationOptions {
+    /// How long each era is shown, seconds.
+    pub frame_s: f64,
+    /// Longer side of the map in a frame, pixels.
+    pub map_px: usize,
+}
+
+impl Default for AnimationOptions {
+    fn default() -> Self {
+        AnimationOptions { frame_s: 1.5, map_px: 1200 }
+    }
+}
+
+/// Dots per inch of frames: letters are as large on a screen as those of a sheet at arm's length.
+const FRAME_DPI: f64 = 96.0;
+
+/// Width of gaps in border files that are closed unless another is asked for, metres.
+pub const CLOSE_GAPS_M: f64 = 500.0;
+
+/// The map of one of several eras.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct EraSummary {
+    /// Its folder in the output folder.
+    pub folder: String,
+    /// The era in words.
+    pub era: String,
+    /// Polities on the map.
+    pub polities: usize,
 }
 
 /// What was built.
@@ -87,8 +131,11 @@ pub struct BuildSummary {
     pub cols: usize,
     /// Rows.
     pub rows: usize,
-    /// Polities on the map.
+    /// Polities on the map; of several eras, on any of their maps.
     pub polities: usize,
+    /// The eras, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub eras: Vec<EraSummary>,
     /// Sentences worth reading.
     pub notes: Vec<String>,
     /// Files with size and hash.
@@ -104,6 +151,10 @@ struct Plan {
     source: PackSource,
     pack: RegionPack,
     claims: Vec<Claim>,
+    /// In order of time; at least one, and claims hold in each.
+    eras: Vec<Era>,
+    /// Whether there is just one, whose files stand in the output folder itself.
+    is_single: bool,
     /// The grid of the whole pack: coarse cells are sized by it, whatever part is built.
     whole: Grid,
     /// The grid to build.
@@ -133,72 +184,44 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
         let plan = plan(request)?;
         let folder = OutputFolder::prepare(&plan.out, request.overwrite)?;
         let dem = request.dem.clone().map(|path| DemFile { path, crs: request.dem_crs.clone() });
-        let (ground, files) = region::read_ground(&plan.source, dem.as_ref(), request.era.first().to_historian())?;
+        let last = plan.eras.iter().map(|e| e.first()).max().unwrap_or(Year(i32::MAX));
+        let (ground, files) = region::read_ground(&plan.source, dem.as_ref(), last.to_historian())?;
         Ok((plan, ground, files, folder))
     })?;
-    let grid = &plan.grid;
-    // One cell more on each side, so that slopes at the edge are those of the whole.
-    let ring = Window { cols: grid.cols, rows: grid.rows, col: 0, row: 0 }.grown(1);
-
-    let (terrain, bodies, rivers, river_notes) = clock.time(Stage::Constrain, || {
-        let bodies = region::projected_bodies(&ground.bodies, &grid.crs)?;
-        let (terrain, rivers, notes) = constrain(&plan, &ground, &bodies, ring)?;
-        Ok((terrain, bodies, rivers, notes))
-    })?;
-
-    let relief = clock.time(Stage::Terrain, || {
-        let origin = grid.lattice_origin();
-        let window = Window { col: origin.col - 1, row: origin.row - 1, ..ring };
-        let mut relief =
-            terrain::refine_window(&terrain, window, &RefineOptions { seed: request.seed, ..RefineOptions::default() });
-        round_to_step(&mut relief.elevation);
-        Ok(relief)
-    })?;
-    let water = water_mask(&terrain, &relief, &plan, ring);
-    drop(terrain);
-
-    let regions =
-        clock.time(Stage::Regions, || political::regions_on_grid(&plan.claims, request.era, grid, &bodies, &water))?;
-    let notes: Vec<String> =
-        plan.notes.iter().chain(&regions.notes).chain(&ground.notes).chain(&river_notes).cloned().collect();
-
-    let (elevation_source, vertical_datum) = match &request.dem {
-        Some(path) => {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            (format!("{name}, given by the user"), format!("as in {name}"))
-        }
-        None => (crate::shipped::LAND.source.to_string(), crate::shipped::VERTICAL_DATUM.to_string()),
-    };
-    let mut added: Vec<String> =
-        plan.border_files.iter().filter_map(|p| Some(p.file_name()?.to_string_lossy().into_owned())).collect();
-    added.dedup();
-    let product = Product {
-        grid,
-        ring_elevation: &relief.elevation,
-        elevation: relief.elevation.crop(Window { col: 1, row: 1, cols: grid.cols, rows: grid.rows }),
-        water,
-        regions: &regions,
-        rivers: &rivers,
-        bodies: &bodies,
-        pack: &plan.pack,
-        era: request.era,
-        elevation_source: &elevation_source,
-        vertical_datum: &vertical_datum,
-        seed: request.seed,
-        added: &added,
-        part: request.bbox,
-        map_px: request.map_px,
-    };
+    let grounds = eras_by_ground(&plan.eras, &ground);
+    let rounds = Rounds { grounds: grounds.len(), eras: plan.eras.len(), is_animated: !request.animate.is_empty() };
+    clock.progress.expect(rounds.share());
+    let mut made = Made::new(request, folder.path())?;
+    for (number, eras) in grounds.into_iter().enumerate() {
+        build_ground(request, &plan, &ground, eras, number, &mut made, folder.path(), &mut clock)?;
+    }
     let dir = folder.path();
-    let mut outputs = clock.time(Stage::Rasters, || export::write_rasters(&product, dir))?;
-    outputs.extend(clock.time(Stage::Vectors, || export::write_vectors(&product, dir))?);
-    outputs.extend(clock.time(Stage::Sheet, || export::write_sheet(&product, dir))?);
+    if !plan.is_single {
+        made.outputs.extend(clock.time(Stage::Vectors, || made.series.write(dir, &plan.grid.crs))?);
+        let frame_ms = (request.animation.frame_s * 1000.0).round() as u32;
+        if let Some(frames) = &mut made.frames {
+            let written = clock.time(Stage::Animation, || {
+                let mut kinds = request.animate.clone();
+                kinds.sort();
+                kinds.dedup();
+                kinds
+                    .into_iter()
+                    .map(|kind| {
+                        let path = dir.join(kind.file_name());
+                        gdal_io::write_beside(&path, &frames.encode(kind, frame_ms)?)?;
+                        Ok(path)
+                    })
+                    .collect::<Result<Vec<PathBuf>>>()
+            })?;
+            made.outputs.extend(written);
+        }
+    }
 
     let begun = Instant::now();
     clock.progress.begin(Stage::Manifest);
-    let mut manifest = export::manifest(&product, &relief, request, &outputs, dir)?;
-    manifest.inputs = input_records(&ground_files, &plan)?;
-    manifest.sources = source_records(&plan.pack, &ground_files);
+    let notes: Vec<String> =
+        plan.notes.iter().chain(&made.notes).chain(&ground.notes).chain(&made.river_notes).cloned().collect();
+    let mut manifest = manifest(request, &plan, &made, &ground_files, dir)?;
     manifest.notes = notes.clone();
     clock.finish(Stage::Manifest, begun);
     manifest.run = RunRecord {
@@ -214,22 +237,353 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
     if notes.len() > NOTES_TOLD {
         clock.progress.note(&format!("{} more notes in {}", notes.len() - NOTES_TOLD, crate::manifest::FILE_NAME));
     }
+    // Frames lie on the disk beside what is kept.
+    drop(made.frames.take());
     let out = folder.keep()?;
+    let mut ids: Vec<&str> = made.maps.iter().flat_map(|m| &m.polities).map(|p| p.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let grid = &plan.grid;
     Ok(BuildSummary {
         out: out.display().to_string(),
         region: plan.pack.name.clone(),
         region_title: plan.pack.title.clone(),
-        era: request.era.to_string(),
-        era_read_as: request.era.described(),
+        era: eras::in_words(&plan.eras),
+        era_read_as: eras_read(&plan.eras),
         crs: grid.crs.name.clone(),
         resolution_m: grid.transform.cell_width,
         cols: grid.cols,
         rows: grid.rows,
-        polities: regions.polities.len(),
+        polities: ids.len(),
+        eras: if plan.is_single {
+            Vec::new()
+        } else {
+            made.maps
+                .iter()
+                .map(|m| EraSummary { folder: m.folder.clone(), era: m.era.to_string(), polities: m.polities.len() })
+                .collect()
+        },
         notes,
         files: manifest.outputs,
         seconds: clock.seconds,
         total_seconds: started.elapsed().as_secs_f64(),
+    })
+}
+
+/// How often the stages of a build are gone through.
+struct Rounds {
+    grounds: usize,
+    eras: usize,
+    is_animated: bool,
+}
+
+impl Rounds {
+    /// The sum of the stages' shares.
+    fn share(&self) -> u64 {
+        Stage::ALL
+            .iter()
+            .map(|stage| {
+                let times = match stage {
+                    Stage::Read | Stage::Manifest => 1,
+                    Stage::Constrain | Stage::Terrain | Stage::Relief => self.grounds,
+                    Stage::Regions | Stage::Rasters | Stage::Vectors | Stage::Sheet => self.eras,
+                    Stage::Frames => {
+                        if self.is_animated {
+                            self.eras
+                        } else {
+                            0
+                        }
+                    }
+                    Stage::Animation => usize::from(self.is_animated),
+                };
+                stage.share() * times as u64
+            })
+            .sum()
+    }
+}
+
+/// What has been made so far.
+struct Made {
+    outputs: Vec<PathBuf>,
+    notes: Vec<String>,
+    river_notes: Vec<String>,
+    maps: Vec<EraMap>,
+    /// Of the first ground.
+    block_means: Option<BlockMeansRecord>,
+    vertical_datum: String,
+    series: Series,
+    frames: Option<Frames>,
+    /// By id: colours that polities have had in earlier eras, and keep.
+    colours: HashMap<String, [u8; 3]>,
+}
+
+/// The map of an era, for manifest and summary.
+struct EraMap {
+    folder: String,
+    era: Era,
+    elevation: String,
+    polities: Vec<PolityRecord>,
+    notes: Vec<String>,
+}
+
+impl Made {
+    fn new(request: &BuildRequest, dir: &Path) -> Result<Made> {
+        let frames = if request.animate.is_empty() { None } else { Some(Frames::new(dir, render::PAPER)?) };
+        Ok(Made {
+            outputs: Vec::new(),
+            notes: Vec::new(),
+            river_notes: Vec::new(),
+            maps: Vec::new(),
+            block_means: None,
+            vertical_datum: String::new(),
+            series: Series::default(),
+            frames,
+            colours: HashMap::new(),
+        })
+    }
+}
+
+/// Eras that have the same waters, one after the other: reservoirs come in the course of time.
+fn eras_by_ground(eras: &[Era], ground: &Ground) -> Vec<Vec<Era>> {
+    let waters = |era: &Era| ground.bodies.iter().filter(|b| exists(b, *era)).count();
+    let mut groups: Vec<Vec<Era>> = Vec::new();
+    for era in eras {
+        match groups.last_mut() {
+            Some(group) if waters(&group[0]) == waters(era) => group.push(*era),
+            _ => groups.push(vec![*era]),
+        }
+    }
+    groups
+}
+
+/// Whether a body of water exists in the first year of an era.
+fn exists(body: &WaterBody, era: Era) -> bool {
+    body.since_year.is_none_or(|y| y <= era.first().to_historian())
+}
+
+/// One ground and the maps of `eras` on it; `number` counts the grounds.
+#[allow(clippy::too_many_arguments)]
+fn build_ground(
+    request: &BuildRequest,
+    plan: &Plan,
+    ground: &Ground,
+    eras: Vec<Era>,
+    number: usize,
+    made: &mut Made,
+    dir: &Path,
+    clock: &mut Clock,
+) -> Result<()> {
+    let grid = &plan.grid;
+    let bodies: Vec<WaterBody> = ground.bodies.iter().filter(|b| exists(b, eras[0])).cloned().collect();
+    let ground = Ground { bodies, ..ground.clone() };
+    // One cell more on each side, so that slopes at the edge are those of the whole.
+    let ring = Window { cols: grid.cols, rows: grid.rows, col: 0, row: 0 }.grown(1);
+
+    let (terrain, bodies, rivers, river_notes) = clock.time(Stage::Constrain, || {
+        let bodies = region::projected_bodies(&ground.bodies, &grid.crs)?;
+        let (terrain, rivers, notes) = constrain(plan, &ground, &bodies, ring)?;
+        Ok((terrain, bodies, rivers, notes))
+    })?;
+    made.river_notes.extend(river_notes.into_iter().filter(|_| number == 0));
+
+    let relief = clock.time(Stage::Terrain, || {
+        let origin = grid.lattice_origin();
+        let window = Window { col: origin.col - 1, row: origin.row - 1, ..ring };
+        let mut relief =
+            terrain::refine_window(&terrain, window, &RefineOptions { seed: request.seed, ..RefineOptions::default() });
+        round_to_step(&mut relief.elevation);
+        Ok(relief)
+    })?;
+    let water = water_mask(&terrain, &relief, plan, ring);
+    drop(terrain);
+
+    let (elevation_source, vertical_datum) = match &request.dem {
+        Some(path) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            (format!("{name}, given by the user"), format!("as in {name}"))
+        }
+        None => (crate::shipped::LAND.source.to_string(), crate::shipped::VERTICAL_DATUM.to_string()),
+    };
+    let mut added: Vec<String> =
+        plan.border_files.iter().filter_map(|p| Some(p.file_name()?.to_string_lossy().into_owned())).collect();
+    added.dedup();
+    let product = GroundProduct {
+        added: &added,
+        part: request.bbox,
+        grid,
+        ring_elevation: &relief.elevation,
+        elevation: relief.elevation.crop(Window { col: 1, row: 1, cols: grid.cols, rows: grid.rows }),
+        water,
+        rivers: &rivers,
+        bodies: &bodies,
+        pack: &plan.pack,
+        eras: eras::in_words(&eras),
+        eras_read: eras_read(&eras),
+        elevation_source: &elevation_source,
+        vertical_datum: &vertical_datum,
+        seed: request.seed,
+    };
+    if number == 0 {
+        made.block_means = Some(export::block_means(&relief));
+        made.vertical_datum = vertical_datum.clone();
+    }
+    // A later ground has the name of its first era.
+    let suffix = if number == 0 { String::new() } else { format!("-{}", eras::slug(eras[0])) };
+    let written = clock.time(Stage::Relief, || {
+        let mut written = export::write_relief(&product, dir, &suffix)?;
+        if !plan.is_single {
+            written.extend(export::write_water(&product, dir, &suffix)?);
+            written.extend(export::write_ground_vectors(&product, dir, &suffix)?);
+        }
+        Ok(written)
+    })?;
+    made.outputs.extend(written);
+    for era in eras {
+        build_era(request, plan, &product, era, &suffix, made, dir, clock)?;
+    }
+    Ok(())
+}
+
+/// The map of one era.
+#[allow(clippy::too_many_arguments)]
+fn build_era(
+    request: &BuildRequest,
+    plan: &Plan,
+    ground: &GroundProduct,
+    era: Era,
+    suffix: &str,
+    made: &mut Made,
+    dir: &Path,
+    clock: &mut Clock,
+) -> Result<()> {
+    let folder = if plan.is_single { String::new() } else { eras::slug(era) };
+    let dir = if plan.is_single { dir.to_path_buf() } else { dir.join(&folder) };
+    if !plan.is_single {
+        clock.progress.part(&era.to_string());
+        std::fs::create_dir(&dir).map_err(|e| Error::write(&dir, e))?;
+        open_to_all(&dir)?;
+    }
+    let close_gaps_m = request.close_gaps_m.unwrap_or(if plan.border_files.is_empty() { 0.0 } else { CLOSE_GAPS_M });
+    let mut regions = clock.time(Stage::Regions, || {
+        // A polity keeps the colour that it had in an earlier era.
+        let claims: Vec<Claim> = plan
+            .claims
+            .iter()
+            .map(|c| Claim { colour: c.colour.or(made.colours.get(&c.id).copied()), ..c.clone() })
+            .collect();
+        political::regions_on_grid(&claims, era, ground.grid, ground.bodies, &ground.water, close_gaps_m)
+    })?;
+    for p in regions.polities.iter().filter(|p| p.standing.sureness == Sureness::Certain) {
+        made.colours.entry(p.claim.id.clone()).or_insert(p.colour);
+    }
+    let notes = std::mem::take(&mut regions.notes);
+    let product = Product { ground, regions: &regions, era, map_px: request.map_px };
+    let mut written = clock.time(Stage::Rasters, || {
+        let mut written = export::write_regions(&product, &dir)?;
+        if plan.is_single {
+            written.extend(export::write_water(ground, &dir, "")?);
+        }
+        Ok(written)
+    })?;
+    let content = if plan.is_single { VectorContent::All } else { VectorContent::Era };
+    written.extend(clock.time(Stage::Vectors, || export::write_vectors(&product, content, &dir))?);
+    written.extend(clock.time(Stage::Sheet, || export::write_sheet(&product, &dir))?);
+    if let Some(frames) = &mut made.frames {
+        clock.time(Stage::Frames, || {
+            let options = SheetOptions { map_px: request.animation.map_px, dpi: FRAME_DPI };
+            let sheet = export::sheet(&product, &options)?;
+            frames.push(&sheet.rgb, sheet.width)
+        })?;
+    }
+    if !plan.is_single {
+        let next = plan.eras.iter().find(|e| **e > era).map(|e| e.first());
+        made.series.add(era, next, &regions);
+        made.notes.extend(notes.iter().map(|n| format!("{era}: {n}")));
+    } else {
+        made.notes.extend(notes.iter().cloned());
+    }
+    made.outputs.extend(written);
+    made.maps.push(EraMap {
+        folder,
+        era,
+        elevation: format!("elevation{suffix}.tif"),
+        polities: export::polity_records(&regions),
+        notes,
+    });
+    Ok(())
+}
+
+/// How the eras were read.
+fn eras_read(eras: &[Era]) -> String {
+    match eras {
+        [one] => one.described(),
+        [first, .., last] => {
+            format!(
+                "{} eras from {} to {}",
+                eras.len(),
+                Span::of(first.first()).described(),
+                Span::of(last.last()).described()
+            )
+        }
+        [] => String::new(),
+    }
+}
+
+/// The manifest of what was made; notes and run are still to be filled in.
+fn manifest(
+    request: &BuildRequest,
+    plan: &Plan,
+    made: &Made,
+    ground_files: &[GroundFile],
+    dir: &Path,
+) -> Result<Manifest> {
+    let era_record = |map: &EraMap| {
+        let given = if plan.is_single { request.eras.given.clone() } else { map.era.to_string() };
+        export::era_record(&given, map.era)
+    };
+    let last = plan.eras.iter().map(|e| e.last()).max().unwrap_or(Year(0));
+    Ok(Manifest {
+        program: "histmap".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        region: plan.pack.name.clone(),
+        era: EraRecord {
+            given: request.eras.given.clone(),
+            read_as: eras_read(&plan.eras),
+            first_astronomical: plan.eras.first().map_or(0, |e| e.first().0),
+            last_astronomical: last.0,
+        },
+        seed: request.seed,
+        crs: plan.grid.crs.name.clone(),
+        geotransform: plan.grid.transform.to_gdal(),
+        size: [plan.grid.cols, plan.grid.rows],
+        pixel_is: "area".into(),
+        vertical_datum: made.vertical_datum.clone(),
+        block_means: made.block_means.clone().unwrap_or(BlockMeansRecord {
+            free_rms_m: 0.0,
+            free_worst_m: 0.0,
+            free_blocks: 0,
+            all_rms_m: 0.0,
+        }),
+        polities: if plan.is_single { made.maps.iter().flat_map(|m| m.polities.clone()).collect() } else { Vec::new() },
+        eras: if plan.is_single {
+            Vec::new()
+        } else {
+            made.maps
+                .iter()
+                .map(|m| EraMapRecord {
+                    folder: m.folder.clone(),
+                    era: era_record(m),
+                    elevation: m.elevation.clone(),
+                    polities: m.polities.clone(),
+                    notes: m.notes.clone(),
+                })
+                .collect()
+        },
+        notes: Vec::new(),
+        inputs: input_records(ground_files, plan)?,
+        outputs: export::output_records(&made.outputs, dir)?,
+        sources: source_records(&plan.pack, ground_files),
+        run: RunRecord::default(),
     })
 }
 
@@ -251,7 +605,11 @@ impl Clock<'_> {
     fn finish(&mut self, stage: Stage, begun: Instant) {
         let seconds = (begun.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
         self.progress.end(stage, seconds);
-        self.seconds.push(StageSeconds { stage: stage.name().to_string(), seconds });
+        // A stage that comes again, for another era, is added up.
+        match self.seconds.iter_mut().find(|s| s.stage == stage.name()) {
+            Some(known) => known.seconds = ((known.seconds + seconds) * 1000.0).round() / 1000.0,
+            None => self.seconds.push(StageSeconds { stage: stage.name().to_string(), seconds }),
+        }
     }
 }
 
@@ -260,10 +618,18 @@ fn plan(request: &BuildRequest) -> Result<Plan> {
     if let Some(px) = request.map_px.filter(|px| !(100..=16_000).contains(px)) {
         return Err(Error::argument("--map-px", px, "give 100 to 16000 pixels"));
     }
+    check_animation(request)?;
+    if request.close_gaps_m.is_some_and(|m| !(0.0..=100_000.0).contains(&m)) {
+        let given = request.close_gaps_m.unwrap_or_default();
+        return Err(Error::argument("--close-gaps", given, "give a width of 0 (none) to 100000 metres"));
+    }
     let source = pack::open_pack(&request.region, &request.maps)?;
     let pack = pack::read_pack(&source)?;
     let ClaimsForBuild { claims, files: border_files, notes } =
-        political::claims_with_borders(&pack, &request.borders, request.era)?;
+        political::claims_with_borders(&pack, &request.borders)?;
+    let eras = request.eras.resolve(&claims)?;
+    political::require_claims(&claims, &eras, &pack.name)?;
+    let is_single = request.eras.single().is_some();
     let crs = gdal_io::crs(request.crs.as_deref().unwrap_or(&pack.crs), "--crs")?;
     if crs.is_geographic {
         return Err(Error::GeographicCrs { crs: crs.name });
@@ -301,11 +667,15 @@ fn plan(request: &BuildRequest) -> Result<Plan> {
             grid_of(&crs, b, resolution_m)?
         }
     };
-    let out =
-        request.out.clone().unwrap_or_else(|| Path::new("out").join(format!("{}-{}", pack.name, slug(request.era))));
-    check_resources(&grid, &out)?;
+    let slug = match eras[..] {
+        [first, .., last] => format!("{}..{}", eras::slug(first), eras::slug(last)),
+        [one] => eras::slug(one),
+        [] => String::new(),
+    };
+    let out = request.out.clone().unwrap_or_else(|| Path::new("out").join(format!("{}-{slug}", pack.name)));
+    check_resources(&grid, &out, eras.len())?;
     let (has_dem, has_crs) = (request.dem.is_some(), request.crs.is_some());
-    Ok(Plan { source, pack, claims, whole, grid, has_dem, has_crs, out, border_files, notes })
+    Ok(Plan { source, pack, claims, eras, is_single, whole, grid, has_dem, has_crs, out, border_files, notes })
 }
 
 /// Cells along the longer side of a whole region, at the fewest.
@@ -345,13 +715,23 @@ fn check_crs_suits(crs: &Crs, is_asked_for: bool, pack: &RegionPack) -> Result<(
     ))
 }
 
-/// The era as part of a file name: `1200`, `300bce`, `1200-1210`.
-fn slug(era: Era) -> String {
-    let year = |y: crate::year::Year| match y.to_historian() {
-        n if n < 0 => format!("{}bce", -n),
-        n => n.to_string(),
-    };
-    if era.first() == era.last() { year(era.first()) } else { format!("{}-{}", year(era.first()), year(era.last())) }
+/// Moving pictures need several eras and sensible frames.
+fn check_animation(request: &BuildRequest) -> Result<()> {
+    let AnimationOptions { frame_s, map_px } = request.animation;
+    if !(0.02..=60.0).contains(&frame_s) {
+        return Err(Error::argument("--frame-time", frame_s, "give 0.02 to 60 seconds"));
+    }
+    if !(100..=4000).contains(&map_px) {
+        return Err(Error::argument("--frame-px", map_px, "give 100 to 4000 pixels"));
+    }
+    if !request.animate.is_empty() && request.eras.single().is_some() {
+        return Err(Error::argument(
+            "--animate",
+            format!("'{}' is one map, which does not move", request.eras.given),
+            "give several eras, such as --era 1100,1200,1300 or --era 1000..1400/50",
+        ));
+    }
+    Ok(())
 }
 
 /// The grid of a box in longitude and latitude: the rectangle around its outline in the CRS, on whole cells.
@@ -369,13 +749,16 @@ fn grid_of(crs: &Crs, bounds: &LonLatBox, resolution_m: f64) -> Result<Grid> {
 /// Bytes of memory that a build takes per cell at its peak, as measured at 250 m, and of disk, at the most.
 const MEMORY_PER_CELL: u64 = 72;
 const DISK_PER_CELL: u64 = 14;
+/// Bytes of disk per cell that each further era takes, at the most.
+const DISK_PER_CELL_AND_ERA: u64 = 4;
 
-fn check_resources(grid: &Grid, out: &Path) -> Result<()> {
+fn check_resources(grid: &Grid, out: &Path, eras: usize) -> Result<()> {
     let (cols, rows) = (grid.cols as u64, grid.rows as u64);
     let cells = cols * rows;
     let memory = cells.saturating_mul(MEMORY_PER_CELL).saturating_add(400 << 20);
     resources::require(cols, rows, memory, "memory", resources::memory_available())?;
-    let disk = cells.saturating_mul(DISK_PER_CELL).saturating_add(40 << 20);
+    let more = (eras as u64).saturating_sub(1).saturating_mul((40 << 20) + cells.saturating_mul(DISK_PER_CELL_AND_ERA));
+    let disk = cells.saturating_mul(DISK_PER_CELL).saturating_add(40 << 20).saturating_add(more);
     resources::require(cols, rows, disk, "disk", gdal_io::disk_free(out))
 }
 

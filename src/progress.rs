@@ -9,28 +9,37 @@ pub enum Stage {
     Constrain,
     /// Refinement.
     Terrain,
+    /// GeoTIFFs of the relief.
+    Relief,
     /// Regions of the era.
     Regions,
-    /// GeoTIFFs.
+    /// GeoTIFFs of the era.
     Rasters,
     /// GeoPackage.
     Vectors,
     /// Map sheet.
     Sheet,
+    /// The era's frame in a moving picture.
+    Frames,
+    /// Moving pictures.
+    Animation,
     /// Hashes and manifest.
     Manifest,
 }
 
 impl Stage {
     /// All stages, in order.
-    pub const ALL: [Stage; 8] = [
+    pub const ALL: [Stage; 11] = [
         Stage::Read,
         Stage::Constrain,
         Stage::Terrain,
+        Stage::Relief,
         Stage::Regions,
         Stage::Rasters,
         Stage::Vectors,
         Stage::Sheet,
+        Stage::Frames,
+        Stage::Animation,
         Stage::Manifest,
     ];
 
@@ -40,10 +49,13 @@ impl Stage {
             Stage::Read => "read",
             Stage::Constrain => "constrain",
             Stage::Terrain => "terrain",
+            Stage::Relief => "relief",
             Stage::Regions => "regions",
             Stage::Rasters => "rasters",
             Stage::Vectors => "vectors",
             Stage::Sheet => "sheet",
+            Stage::Frames => "frames",
+            Stage::Animation => "animation",
             Stage::Manifest => "manifest",
         }
     }
@@ -54,10 +66,13 @@ impl Stage {
             Stage::Read => 1,
             Stage::Constrain => 3,
             Stage::Terrain => 50,
+            Stage::Relief => 13,
             Stage::Regions => 2,
-            Stage::Rasters => 17,
+            Stage::Rasters => 4,
             Stage::Vectors => 2,
             Stage::Sheet => 24,
+            Stage::Frames => 5,
+            Stage::Animation => 10,
             Stage::Manifest => 1,
         }
     }
@@ -65,6 +80,10 @@ impl Stage {
 
 /// Hears of stages as they begin and end.
 pub trait Progress {
+    /// All stages that will come make up this sum of shares; some come several times.
+    fn expect(&mut self, _share: u64) {}
+    /// A part begins, such as an era of several.
+    fn part(&mut self, _name: &str) {}
     /// `stage` begins.
     fn begin(&mut self, stage: Stage);
     /// `stage` ended after `seconds`.

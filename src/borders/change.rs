@@ -1,7 +1,9 @@
 //! Areas gained and lost between two years.
 
-use super::{Claim, ClaimKind, area_km2};
-use geo::{BooleanOps, MultiPolygon};
+use super::stack::Precedence;
+use super::{Claim, ClaimKind, PolityRegion, Standing, Sureness, area_km2};
+use crate::year::Era;
+use geo::{BooleanOps, BoundingRect, Intersects, MultiPolygon};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -83,6 +85,91 @@ fn change(
     })
 }
 
+/// Land that went from one to another between two years.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transfer {
+    /// Who held it in the first year, id and name; `None` for nobody.
+    pub from: Option<(String, String)>,
+    /// Who held it in the second.
+    pub to: Option<(String, String)>,
+    /// Where, longitude and latitude.
+    pub area: MultiPolygon<f64>,
+    /// Square kilometres on the ellipsoid.
+    pub area_km2: f64,
+}
+
+/// Less than this that went from one to another is the noise of drawing, km².
+const TRANSFER_KM2: f64 = 1.0;
+
+/// Who held which land in `era`: each claim without what comes before it by [`Precedence`], in order of id; parts are left to
+/// their whole.
+pub fn holdings<'a>(
+    claims: &[&'a Claim],
+    era: Era,
+    land: &(dyn Fn(&MultiPolygon<f64>) -> MultiPolygon<f64> + Sync),
+) -> Vec<(&'a Claim, MultiPolygon<f64>)> {
+    let nothing = || MultiPolygon::new(vec![]);
+    let regions: Vec<PolityRegion> = (1..)
+        .zip(claims)
+        .map(|(code, c)| PolityRegion {
+            code,
+            standing: c.standing(&era).unwrap_or(Standing { years: era, sureness: Sureness::Possible }),
+            claim: (*c).clone(),
+            outline: nothing(),
+            area_km2: 0.0,
+            colour: [0; 3],
+        })
+        .collect();
+    let areas: Vec<MultiPolygon<f64>> = claims.par_iter().map(|c| land(&c.area)).collect();
+    let mut taken = nothing();
+    let mut held: Vec<(&Claim, MultiPolygon<f64>)> = Vec::new();
+    for i in Precedence::among(&regions).order {
+        let is_part = claims[i].kind == ClaimKind::Part
+            && claims[i].parent.as_ref().is_some_and(|p| claims.iter().any(|c| &c.id == p));
+        let own = areas[i].difference(&taken);
+        if !is_part && !own.0.is_empty() {
+            taken = taken.union(&own);
+            held.push((claims[i], own));
+        }
+    }
+    held.sort_by(|a, b| a.0.id.cmp(&b.0.id));
+    held
+}
+
+/// The land that went from one to another, the greatest first, by [`holdings`] of two years. What is less than a square
+/// kilometre between two is left out.
+pub fn transfers(before: &[(&Claim, MultiPolygon<f64>)], after: &[(&Claim, MultiPolygon<f64>)]) -> Vec<Transfer> {
+    let union = |held: &[(&Claim, MultiPolygon<f64>)]| geo::unary_union(held.iter().map(|h| &h.1));
+    let (all_before, all_after) = (union(before), union(after));
+    let name = |c: &Claim| (c.id.clone(), c.name.clone());
+    let pairs = before.par_iter().flat_map(|a| after.par_iter().map(move |b| (Some(a), Some(b))));
+    let ends = before.par_iter().map(|a| (Some(a), None)).chain(after.par_iter().map(|b| (None, Some(b))));
+    let mut found: Vec<Transfer> = pairs
+        .chain(ends)
+        .filter_map(|(a, b)| {
+            let area = match (a, b) {
+                (Some(a), Some(b)) if a.0.id == b.0.id => return None,
+                (Some(a), Some(b)) => {
+                    let boxes = a.1.bounding_rect().zip(b.1.bounding_rect());
+                    boxes.filter(|(r, s)| r.intersects(s)).map(|_| a.1.intersection(&b.1))?
+                }
+                (Some(a), None) => a.1.difference(&all_after),
+                (None, Some(b)) => b.1.difference(&all_before),
+                (None, None) => return None,
+            };
+            let area_km2 = area_km2(&area);
+            (area_km2 >= TRANSFER_KM2).then(|| Transfer {
+                from: a.map(|h| name(h.0)),
+                to: b.map(|h| name(h.0)),
+                area,
+                area_km2,
+            })
+        })
+        .collect();
+    found.sort_by(|a, b| b.area_km2.total_cmp(&a.area_km2).then_with(|| (&a.from, &a.to).cmp(&(&b.from, &b.to))));
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +200,34 @@ mod tests {
         assert!((b.gained_km2 - a.lost_km2).abs() < 1e-3);
         assert_eq!((all[0].before_km2, all[3].after_km2), (0.0, 0.0));
         assert!(all[4].is_unchanged() && !all[3].is_unchanged());
+    }
+
+    #[test]
+    fn land_goes_from_one_to_another_and_to_nobody() {
+        let era: Era = "1200".parse().unwrap();
+        let before = [held("a", 43.0, 45.0), held("b", 45.0, 46.0)];
+        let after = [held("a", 43.0, 44.0), held("b", 44.0, 45.5), held("c", 50.0, 51.0)];
+        let hold = |claims: &'static [Claim]| holdings(&claims.iter().collect::<Vec<_>>(), era, &MultiPolygon::clone);
+        let all = transfers(&hold(Box::leak(Box::new(before))), &hold(Box::leak(Box::new(after))));
+        let said: Vec<String> = all
+            .iter()
+            .map(|t| {
+                let id = |x: &Option<(String, String)>| x.as_ref().map_or("-".into(), |n| n.0.clone());
+                format!("{} {} {:.0}", id(&t.from), id(&t.to), t.area_km2 / 100.0)
+            })
+            .collect();
+        assert_eq!(said, ["- c 93", "a b 93", "b - 46"]);
+    }
+
+    #[test]
+    fn overlapping_claims_hold_once() {
+        let era: Era = "1200".parse().unwrap();
+        let (a, b) = (held("a", 43.0, 45.0), held("b", 44.0, 44.5));
+        let part = Claim { kind: ClaimKind::Part, parent: Some("a".into()), ..held("p", 43.0, 43.5) };
+        let found = holdings(&[&a, &b, &part], era, &MultiPolygon::clone);
+        assert_eq!(found.iter().map(|h| h.0.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        let sum: f64 = found.iter().map(|h| area_km2(&h.1)).sum();
+        assert!((sum - area_km2(&a.area)).abs() < 1e-3, "{sum}");
     }
 
     proptest! {

@@ -33,27 +33,40 @@ pub(crate) fn choose_colours(ids: &[&str], wanted: &[Option<[u8; 3]>], neighbour
         beside[j].push(i);
     }
     let mut colours = wanted.to_vec();
+    let palette = PALETTE.map(oklab);
+    let is_close = |a: [f64; 3], b: [f64; 3]| apart(a, b) < TOO_CLOSE;
+    // In OKLab, and how often each colour of the palette is used by now: reckoned once.
+    let mut labs: Vec<Option<[f64; 3]>> = colours.iter().map(|c| c.map(oklab)).collect();
+    let mut used = palette.map(|c| labs.iter().flatten().filter(|u| is_close(**u, c)).count());
     // The most hemmed in first.
     let mut order: Vec<usize> = (0..n).filter(|&i| wanted[i].is_none()).collect();
     order.sort_by(|&i, &j| beside[j].len().cmp(&beside[i].len()).then_with(|| ids[i].cmp(ids[j])));
     for i in order {
-        let nearest = |c: [u8; 3]| {
-            beside[i].iter().filter_map(|&j| colours[j]).map(|d| distance(c, d)).fold(f64::INFINITY, f64::min)
-        };
+        let nearest =
+            |c: [f64; 3]| beside[i].iter().filter_map(|&j| labs[j]).map(|d| apart(c, d)).fold(f64::INFINITY, f64::min);
         let first = hash(ids[i]) as usize % PALETTE.len();
-        let best =
-            (0..PALETTE.len()).map(|k| PALETTE[(first + k) % PALETTE.len()]).enumerate().min_by(|&(k, c), &(l, d)| {
-                let rank = |c: [u8; 3]| {
-                    let gap = nearest(c);
-                    let used = colours.iter().flatten().filter(|u| distance(**u, c) < TOO_CLOSE).count();
-                    // Where all are too close, the farthest.
-                    if gap < TOO_CLOSE { (1, (1e6 * (TOO_CLOSE - gap)) as usize) } else { (0, used) }
-                };
-                rank(c).cmp(&rank(d)).then(k.cmp(&l))
-            });
-        colours[i] = best.map(|(_, c)| c);
+        let rank = |p: usize| {
+            let gap = nearest(palette[p]);
+            // Where all are too close, the farthest.
+            if gap < TOO_CLOSE { (1, (1e6 * (TOO_CLOSE - gap)) as usize) } else { (0, used[p]) }
+        };
+        let turned = |k: usize| (first + k) % PALETTE.len();
+        let best = (0..PALETTE.len()).min_by_key(|&k| (rank(turned(k)), k)).map_or(first, turned);
+        colours[i] = Some(PALETTE[best]);
+        labs[i] = Some(palette[best]);
+        for (n, c) in used.iter_mut().zip(palette) {
+            *n += usize::from(is_close(palette[best], c));
+        }
     }
     colours.into_iter().map(|c| c.unwrap_or(PALETTE[0])).collect()
+}
+
+/// Colours of polities that stand beside each other in a list: their own, or such that those in sequence differ.
+pub fn palette_colours(polities: &[(&str, Option<[u8; 3]>)]) -> Vec<[u8; 3]> {
+    let ids: Vec<&str> = polities.iter().map(|p| p.0).collect();
+    let wanted: Vec<_> = polities.iter().map(|p| p.1).collect();
+    let beside: Vec<(usize, usize)> = (1..ids.len()).map(|k| (k - 1, k)).collect();
+    choose_colours(&ids, &wanted, &beside)
 }
 
 /// FNV-1a.
@@ -61,12 +74,12 @@ fn hash(text: &str) -> u32 {
     text.bytes().fold(2_166_136_261, |h, b| (h ^ u32::from(b)).wrapping_mul(16_777_619))
 }
 
-/// Distance in OKLab (B. Ottosson, "A perceptual color space for image processing", 2020); black to white is 1.
-fn distance(a: [u8; 3], b: [u8; 3]) -> f64 {
-    let (p, q) = (oklab(a), oklab(b));
+/// Distance of two colours in OKLab; black to white is 1.
+fn apart(p: [f64; 3], q: [f64; 3]) -> f64 {
     (0..3).map(|k| (p[k] - q[k]).powi(2)).sum::<f64>().sqrt()
 }
 
+/// A colour in OKLab (B. Ottosson, "A perceptual color space for image processing", 2020).
 fn oklab(c: [u8; 3]) -> [f64; 3] {
     let [r, g, b] = c.map(|v| {
         let v = f64::from(v) / 255.0;
@@ -85,6 +98,10 @@ fn oklab(c: [u8; 3]) -> [f64; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn distance(a: [u8; 3], b: [u8; 3]) -> f64 {
+        apart(oklab(a), oklab(b))
+    }
     use proptest::prelude::*;
 
     #[test]

@@ -31,14 +31,12 @@ pub(crate) fn for_each_meeting(
     is_wanted: impl Fn(&Piece, &Piece) -> bool,
     mut each: impl FnMut(&Piece, &Piece),
 ) {
-    let min_x = |p: &Piece| p.a.x.min(p.b.x);
-    let mut order: Vec<usize> = (0..pieces.len()).collect();
-    order.sort_by(|&i, &j| min_x(&pieces[i]).total_cmp(&min_x(&pieces[j])).then(i.cmp(&j)));
+    let mut order: Vec<(f64, usize)> = pieces.iter().enumerate().map(|(i, p)| (p.a.x.min(p.b.x), i)).collect();
+    order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     // Active pieces with their eastern end and their span in y.
     let mut active: Vec<(f64, f64, f64, usize)> = Vec::new();
-    for i in order {
+    for (x, i) in order {
         let p = &pieces[i];
-        let x = min_x(p);
         let (low, high) = (p.a.y.min(p.b.y), p.a.y.max(p.b.y));
         let mut k = 0;
         while k < active.len() {

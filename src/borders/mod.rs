@@ -11,6 +11,7 @@ pub mod account;
 pub mod adapters;
 pub mod area;
 pub mod change;
+pub mod gaps;
 pub mod problem;
 pub mod reader;
 pub mod regions;
@@ -26,13 +27,15 @@ pub mod window;
 pub use account::{Account, Fate, FeatureAccount};
 pub use adapters::{BorderClaims, BorderFile, FieldMapping, ReadOptions, SourceKind, read_border_files};
 pub use area::area_km2;
-pub use change::{AreaChange, area_changes};
+pub use change::{AreaChange, Transfer, area_changes, holdings, transfers};
+pub use colour::palette_colours;
+pub use gaps::{ClosedGap, close_gaps};
 pub use problem::{Problem, Severity};
 pub use regions::{PlaneClaim, PoliticalRegions, RegionOptions, cut_at_coast, political_regions, project_claims};
 pub use select::{Selection, covered_spans, describe_spans, merge_claims, select};
 pub use smooth::SmoothOptions;
-pub use stack::stack;
-pub use timeline::{Timeline, timeline};
+pub use stack::{Stack, Succession, stack};
+pub use timeline::{Timeline, TimelineEntry, TimelineRow, timeline};
 pub use window::cut_to_window;
 
 use crate::year::{Span, Year};
@@ -132,10 +135,51 @@ pub struct Doubt {
 }
 
 impl Doubt {
+    /// The years that `span` may have.
+    pub fn widened(&self, span: Span) -> Span {
+        Span { start: span.start.min(self.first.earliest), end: span.end.max(after(self.last.latest)) }
+    }
+
+    /// The years that `span` has beyond doubt; maybe none.
+    pub fn narrowed(&self, span: Span) -> Span {
+        Span { start: span.start.max(self.first.latest), end: span.end.min(after(self.last.earliest)) }
+    }
+
     /// Whether anything is doubted.
     pub fn is_any(&self) -> bool {
         let is_open = |r: &YearRange| r.earliest != r.latest;
         is_open(&self.first) || is_open(&self.last) || self.is_approximate || self.is_uncertain
+    }
+}
+
+/// How a claim stands in an era.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// The years of the era in which it holds; of a claim that only may hold, those in which it may.
+    pub years: Span,
+    /// How sure it is that it holds at all.
+    pub sureness: Sureness,
+}
+
+/// How sure it is that a claim holds in an era.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Sureness {
+    /// In some year of the era it held beyond doubt.
+    Certain,
+    /// It is taken to have held, but the doubt about its first or last year reaches over the era.
+    Doubtful,
+    /// It is taken not to have held, but it may have.
+    Possible,
+}
+
+impl Sureness {
+    /// The word for it in attributes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Sureness::Certain => "certain",
+            Sureness::Doubtful => "doubtful",
+            Sureness::Possible => "possible",
+        }
     }
 }
 
@@ -191,6 +235,34 @@ pub struct Claim {
     pub area: MultiPolygon<f64>,
 }
 
+impl Claim {
+    /// The years in which it may have held.
+    pub fn possible_years(&self) -> Span {
+        self.doubt.map_or(self.span, |d| d.widened(self.span))
+    }
+
+    /// The years in which it held beyond doubt; maybe none.
+    pub fn certain_years(&self) -> Span {
+        self.doubt.map_or(self.span, |d| d.narrowed(self.span))
+    }
+
+    /// How it stands in `era`; `None` when it did not hold.
+    pub fn standing(&self, era: &Span) -> Option<Standing> {
+        let common = |s: Span| Span { start: s.start.max(era.start), end: s.end.min(era.end) };
+        let (years, possible) = (common(self.span), common(self.possible_years()));
+        if years.is_empty() {
+            return (!possible.is_empty()).then_some(Standing { years: possible, sureness: Sureness::Possible });
+        }
+        let is_certain = self.certain_years().overlaps(era);
+        Some(Standing { years, sureness: if is_certain { Sureness::Certain } else { Sureness::Doubtful } })
+    }
+}
+
+/// The year after `last`, where that is not the mark of an open end.
+fn after(last: Year) -> Year {
+    if last == Span::ALWAYS.end { last } else { last.next() }
+}
+
 /// A polity as it stands in one era on the working grid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolityRegion {
@@ -198,6 +270,8 @@ pub struct PolityRegion {
     pub code: u16,
     /// The claim it comes from.
     pub claim: Claim,
+    /// How it stands in the era.
+    pub standing: Standing,
     /// Smoothed outline in the working CRS, cut at the coast.
     pub outline: MultiPolygon<f64>,
     /// Area of the outline on the WGS 84 ellipsoid, square kilometres, contested land included.
@@ -245,7 +319,41 @@ pub(crate) mod tests {
 
     /// A region without an outline.
     pub(crate) fn region(code: u16, claim: Claim) -> PolityRegion {
-        PolityRegion { code, claim, outline: MultiPolygon::new(vec![]), area_km2: 0.0, colour: [0; 3] }
+        let standing = claim.standing(&Span::ALWAYS).unwrap();
+        PolityRegion { code, claim, standing, outline: MultiPolygon::new(vec![]), area_km2: 0.0, colour: [0; 3] }
+    }
+
+    /// The claim with doubt about its years: first and last of its beginning, first and last of its end.
+    pub(crate) fn doubted(claim: Claim, begins: [i32; 2], ends: [i32; 2]) -> Claim {
+        let range = |[a, b]: [i32; 2]| YearRange { earliest: Year(a), latest: Year(b) };
+        let doubt = Doubt { first: range(begins), last: range(ends), is_approximate: false, is_uncertain: false };
+        Claim { doubt: Some(doubt), ..claim }
+    }
+
+    #[test]
+    fn a_claim_is_certain_doubtful_possible_or_not_there() {
+        let c = doubted(claim("a", "1200/1250"), [1195, 1204], [1240, 1252]);
+        let stands = |era: &str| c.standing(&era.parse().unwrap()).map(|s| s.sureness);
+        for (era, sureness) in [
+            ("1194", None),
+            ("1195", Some(Sureness::Possible)),
+            ("1199", Some(Sureness::Possible)),
+            ("1200", Some(Sureness::Doubtful)),
+            ("1203", Some(Sureness::Doubtful)),
+            ("1204", Some(Sureness::Certain)),
+            ("1240", Some(Sureness::Certain)),
+            ("1241", Some(Sureness::Doubtful)),
+            ("1251", Some(Sureness::Possible)),
+            ("1253", None),
+            ("1190/1204", Some(Sureness::Certain)),
+            ("1190/1203", Some(Sureness::Doubtful)),
+        ] {
+            assert_eq!(stands(era), sureness, "{era}");
+        }
+        assert_eq!(c.standing(&"1190/1210".parse().unwrap()).unwrap().years, "1200/1210".parse().unwrap());
+        assert_eq!(c.standing(&"1190/1198".parse().unwrap()).unwrap().years, "1195/1198".parse().unwrap());
+        let open = Claim { span: Span { start: Year(1200), end: Span::ALWAYS.end }, ..claim("a", "1200") };
+        assert_eq!(open.standing(&"1999".parse().unwrap()).unwrap().sureness, Sureness::Certain);
     }
 
     #[test]

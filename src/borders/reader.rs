@@ -6,8 +6,8 @@
 
 use super::problem::{Problem, shown, suggestion};
 use super::repair::{fault, rings};
-use super::{Certainty, Claim, ClaimKind};
-use crate::edtf::{Day, Edtf};
+use super::{Certainty, Claim, ClaimKind, Doubt, YearRange};
+use crate::edtf::{Date, Day, Edtf};
 use crate::error::Error;
 use crate::grid::LonLatBox;
 use crate::vector::Feature;
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 /// The keys of a pack's claims: those that must be there, and all.
 const PACK_REQUIRED: [&str; 7] = ["id", "name", "from_year", "to_year", "kind", "certainty", "source"];
-const PACK_KEYS: [&str; 13] = [
+const PACK_KEYS: [&str; 15] = [
     "id",
     "name",
     "name_ru",
@@ -25,6 +25,8 @@ const PACK_KEYS: [&str; 13] = [
     "local_lang",
     "from_year",
     "to_year",
+    "from_edtf",
+    "to_edtf",
     "kind",
     "parent",
     "certainty",
@@ -158,7 +160,7 @@ impl Reader<'_> {
             name_local: self.text("name_local"),
             local_lang: self.text("local_lang"),
             span: span.unwrap_or(Span::ALWAYS),
-            doubt: None,
+            doubt: span.and_then(|s| self.doubt(s)),
             kind: self.kind("kind"),
             parent: Some(self.text("parent")).filter(|p| !p.is_empty()),
             certainty: self.certainty("certainty"),
@@ -230,6 +232,61 @@ impl Reader<'_> {
         // Each year is judged on its own, so that two bad years are two problems.
         let (from, to) = (self.year("from_year"), self.year("to_year"));
         self.ordered("from_year", from?, "to_year", to?)
+    }
+
+    /// What `from_edtf` and `to_edtf` say of the first and the last year of `span`, which must lie in them.
+    pub(super) fn doubt(&mut self, span: Span) -> Option<Doubt> {
+        let first = self.edtf("from_edtf");
+        let last = self.edtf("to_edtf");
+        let of_first = |d: Date| YearRange {
+            earliest: d.earliest.map_or(Span::ALWAYS.start, |d| Year(d.year)),
+            latest: d.latest.map_or(Span::ALWAYS.end, |d| Year(d.year)),
+        };
+        // A year belongs to whoever stood at its end: what ended on a day in it held until the year before.
+        let of_last = |d: Date| YearRange {
+            earliest: d.earliest.map_or(Span::ALWAYS.start, |d| Year(d.year - i32::from(d > Day::first_of(d.year)))),
+            latest: d.latest.map_or(Span::ALWAYS.end, |d| Year(d.year - i32::from(d < Day::last_of(d.year)))),
+        };
+        let exactly = |y: Year| YearRange { earliest: y, latest: y };
+        let doubt = Doubt {
+            first: first.map_or(exactly(span.first()), of_first),
+            last: last.map_or(exactly(span.last()), of_last),
+            is_approximate: first.iter().chain(&last).any(|d| d.is_approximate),
+            is_uncertain: first.iter().chain(&last).any(|d| d.is_uncertain),
+        };
+        let ends =
+            [("from_edtf", "from_year", span.first(), doubt.first), ("to_edtf", "to_year", span.last(), doubt.last)];
+        for (key, year_key, year, range) in ends {
+            if !(range.earliest <= year && year <= range.latest) {
+                let found = self.text(key);
+                self.error(
+                    key,
+                    shown(&found),
+                    format!("a date that {year_key}, {year}, may be; years are astronomical here: 300 BCE is -0299"),
+                );
+            }
+        }
+        doubt.is_any().then_some(doubt)
+    }
+
+    /// The date under `key`, in EDTF; `None` when there is none, or it cannot be read (said here).
+    fn edtf(&mut self, key: &str) -> Option<Date> {
+        // A year may be written as a number.
+        let text = match self.value(key)? {
+            Value::Number(n) => n.to_string(),
+            _ => self.text(key),
+        };
+        if text.is_empty() {
+            return None;
+        }
+        match text.parse::<Edtf>() {
+            Ok(edtf) => Some(edtf.as_date()),
+            Err(error) => {
+                let (found, expected) = parts_of(error, &text);
+                self.error(key, found, expected);
+                None
+            }
+        }
     }
 
     pub(super) fn span(&mut self, from_key: &str, to_key: &str) -> Option<Span> {
@@ -447,6 +504,30 @@ mod tests {
             assert!(text.contains(said), "{said}\n---\n{text}");
         }
         assert!(all.iter().all(|p| p.contains("polities.geojson, feature 1 (georgia), ")), "{text}");
+    }
+
+    #[test]
+    fn doubt_about_years_is_read_and_must_fit_them() {
+        let claim = |from: Value, to: Value| {
+            let f = feature(json!({
+                "id": "a", "name": "A", "from_year": -80, "to_year": 1213, "from_edtf": from, "to_edtf": to,
+                "kind": "polity", "certainty": "approximate", "source": ["x"],
+            }));
+            let (claims, problems) = pack_claims(&[f], "p");
+            let said: Vec<String> = problems.iter().map(Problem::to_string).collect();
+            (claims.first().and_then(|c| c.1.doubt).map(|d| d.to_string()), said.join("\n"))
+        };
+        // 80 BCE is -0079.
+        let (doubt, said) = claim(json!("-0084/-0074"), json!("1210/1215~"));
+        assert_eq!(doubt.as_deref(), Some("begins 85–75 BCE, ends 1210–1215 CE, dates approximate"), "{said}");
+        assert_eq!(claim(json!("-0079"), json!(1213)), (None, String::new()));
+        assert_eq!(claim(json!("-0079?"), json!(null)).0.as_deref(), Some("dates uncertain"));
+        // Ended in the spring of 1214: the last year at whose end it stood is 1213.
+        assert_eq!(claim(json!(null), json!("1214-05-XX")), (None, String::new()));
+        assert!(
+            claim(json!("-0080"), json!(null)).1.contains("from_edtf: '-0080'; a date that from_year, 80 BCE, may be")
+        );
+        assert!(claim(json!(null), json!("c. 1213")).1.contains("to_edtf: 'c. 1213' is no date; write 1184"));
     }
 
     #[test]

@@ -4,10 +4,11 @@ use super::colour::choose_colours;
 use super::crossing::{Cut, Piece, crossing_along, cut_line, for_each_meeting, middle_of, pieces_of, rings_of};
 use super::smooth::{SmoothOptions, smooth_arcs};
 use super::stack::Precedence;
-use super::topology::{Topology, key, share_vertices};
-use super::{BorderLine, Claim, PolityRegion, area_km2};
+use super::topology::{Arc, Topology, key, share_vertices};
+use super::{BorderLine, Certainty, Claim, PolityRegion, Standing, Sureness, area_km2};
 use crate::error::{Error, Result};
 use crate::grid::{Extent, LonLat, Xy};
+use crate::year::Era;
 use geo::{Area, BooleanOps, BoundingRect, Contains, Coord, LineString, MultiPolygon, Point, Polygon, Rect};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -35,11 +36,13 @@ pub struct RegionOptions {
     pub smooth: SmoothOptions,
     /// Vertices of neighbours closer than this are one, CRS units; 0 joins only equal ones.
     pub snap: f64,
+    /// The era that is drawn: who is sure, doubtful, earlier and later in it.
+    pub era: Era,
 }
 
 impl Default for RegionOptions {
     fn default() -> Self {
-        RegionOptions { smooth: SmoothOptions::default(), snap: 1.0 }
+        RegionOptions { smooth: SmoothOptions::default(), snap: 1.0, era: Era::ALWAYS }
     }
 }
 
@@ -146,6 +149,10 @@ pub fn political_regions(claims: &[PlaneClaim], options: &RegionOptions) -> Resu
         .map(|((outline, c), code)| PolityRegion {
             code,
             claim: c.claim.clone(),
+            standing: c
+                .claim
+                .standing(&options.era)
+                .unwrap_or(Standing { years: options.era, sureness: Sureness::Possible }),
             outline,
             area_km2: area_km2(&c.claim.area),
             colour: [0; 3],
@@ -156,9 +163,15 @@ pub fn political_regions(claims: &[PlaneClaim], options: &RegionOptions) -> Resu
     let ids: Vec<&str> = sorted.iter().map(|c| c.claim.id.as_str()).collect();
     let wanted: Vec<_> = sorted.iter().map(|c| c.claim.colour).collect();
     for (polity, colour) in polities.iter_mut().zip(choose_colours(&ids, &wanted, &neighbours)) {
-        polity.colour = colour;
+        let is_sure = polity.standing.sureness == Sureness::Certain;
+        polity.colour = if is_sure { colour } else { colour.map(paler) };
     }
     Ok(PoliticalRegions { polities, borders })
+}
+
+/// A channel of a colour that says "in doubt": nearer to white.
+fn paler(channel: u8) -> u8 {
+    255 - ((255 - u16::from(channel)) * 9 / 20) as u8
 }
 
 /// The lines where the holder changes, and which regions (indices) lie beside or over each other.
@@ -183,9 +196,9 @@ fn border_lines(
         },
     );
 
-    let mut borders: Vec<BorderLine> = Vec::new();
-    let mut neighbours: Vec<(usize, usize)> = Vec::new();
-    for ((arc, line), cuts) in topology.arcs.iter().zip(lines).zip(cuts) {
+    let of_arc = |((arc, line), cuts): ((&Arc, &Vec<Coord<f64>>), Vec<Cut>)| {
+        let mut borders: Vec<BorderLine> = Vec::new();
+        let mut neighbours: Vec<(usize, usize)> = Vec::new();
         let mut last: Option<BorderLine> = None;
         for part in cut_line(line, cuts) {
             let middle = middle_of(&part);
@@ -205,7 +218,18 @@ fn border_lines(
             let holders = sides.map(|s| precedence.holder_or_part(&s));
             let code = |h: Option<usize>| h.map_or(0, |i| polities[i].code);
             let (left, right) = (code(holders[0]), code(holders[1]));
-            let certainty = holders.into_iter().flatten().map(|i| polities[i].claim.certainty).min();
+            let is_sure = |i: &usize| polities[*i].standing.sureness == Sureness::Certain;
+            let drawn_certainty =
+                |i: usize| if is_sure(&i) { polities[i].claim.certainty } else { Certainty::Conjectural };
+            let mut certainty = holders.into_iter().flatten().map(drawn_certainty).min();
+            let (mut left, mut right) = (left, right);
+            // The outline of one that only may have held, on another's land: it is seen, as a line in doubt.
+            let possible = arc.users.iter().find(|u| polities[u.area].standing.sureness == Sureness::Possible);
+            if let Some(u) = possible.filter(|_| left == right && left != 0) {
+                let own = polities[u.area].code;
+                (left, right) = if u.is_left { (own, right) } else { (left, own) };
+                certainty = Some(Certainty::Conjectural);
+            }
             let border = certainty.filter(|_| left != right).map(|certainty| BorderLine {
                 left,
                 right,
@@ -218,7 +242,10 @@ fn border_lines(
             }
         }
         borders.extend(last);
-    }
+        (borders, neighbours)
+    };
+    let (borders, neighbours): (Vec<_>, Vec<_>) = topology.arcs.par_iter().zip(lines).zip(cuts).map(of_arc).unzip();
+    let (mut borders, mut neighbours) = (borders.concat(), neighbours.concat());
     for border in &mut borders {
         if border.left == 0 || (border.right != 0 && border.right < border.left) {
             std::mem::swap(&mut border.left, &mut border.right);
@@ -344,8 +371,9 @@ fn sound(area: &MultiPolygon<f64>) -> MultiPolygon<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::borders::ClaimKind;
     use crate::borders::tests::claim;
-    use crate::borders::{Certainty, ClaimKind};
+    use crate::borders::tests::doubted;
     use geo::polygon;
 
     fn square(x0: f64, y0: f64, x1: f64, y1: f64) -> MultiPolygon<f64> {
@@ -362,7 +390,7 @@ mod tests {
     }
 
     fn straight() -> RegionOptions {
-        RegionOptions { smooth: SmoothOptions { strength: 0.0, spacing: 1000.0 }, snap: 1.0 }
+        RegionOptions { smooth: SmoothOptions { strength: 0.0, spacing: 1000.0 }, ..RegionOptions::default() }
     }
 
     fn regions_of(claims: &[Claim], options: &RegionOptions) -> PoliticalRegions {
@@ -407,6 +435,30 @@ mod tests {
         // The claim's outline is cut where it enters the holder's land, and not drawn inside.
         let drawn: f64 = r.borders.iter().filter(|b| b.left == 3 || b.right == 3).map(|b| length(&b.line)).sum();
         assert!((drawn - 4e5).abs() < 1.0, "{drawn}");
+    }
+
+    #[test]
+    fn what_may_have_held_is_pale_and_its_border_conjectural() {
+        let mut sure = held("sure", square(0.0, 0.0, 2.0, 1.0));
+        sure.certainty = Certainty::Treaty;
+        sure.colour = Some([100, 0, 200]);
+        // Over half of the sure one's land and as much beyond.
+        let maybe = Claim { colour: Some([100, 0, 200]), ..held("maybe", square(1.0, 0.0, 3.0, 1.0)) };
+        let maybe = doubted(Claim { span: "1202/1210".parse().unwrap(), ..maybe }, [1199, 1203], [1210, 1210]);
+        let options = RegionOptions { era: "1200".parse().unwrap(), ..straight() };
+        let r = regions_of(&[sure, maybe], &options);
+        assert_eq!(
+            r.polities.iter().map(|p| p.standing.sureness).collect::<Vec<_>>(),
+            [Sureness::Possible, Sureness::Certain]
+        );
+        assert_eq!((r.polities[1].colour, r.polities[0].colour), ([100, 0, 200], [186, 141, 231]));
+        let of = |l: u16, right: u16| -> f64 {
+            let is_it = |b: &&BorderLine| (b.left, b.right) == (l, right) && b.certainty == Certainty::Conjectural;
+            r.borders.iter().filter(is_it).map(|b| length(&b.line)).sum()
+        };
+        // Around its own land, against the sure one, and dashed across the sure one's land.
+        assert!((of(1, 0) - 3e5).abs() < 1.0, "{:?}", r.borders);
+        assert!((of(1, 2) - 2e5).abs() < 1.0, "{:?}", r.borders);
     }
 
     fn length(line: &LineString<f64>) -> f64 {
@@ -488,7 +540,8 @@ mod tests {
                 held(&format!("p{i:02}"), square(x, y, x + 2.0, y + 2.0))
             })
             .collect();
-        let options = RegionOptions { smooth: SmoothOptions { strength: 1.0, spacing: 500.0 }, snap: 1.0 };
+        let options =
+            RegionOptions { smooth: SmoothOptions { strength: 1.0, spacing: 500.0 }, ..RegionOptions::default() };
         let r = regions_of(&claims, &options);
         let coast: LineString<f64> = (0..=20_000)
             .map(|k| {

@@ -8,6 +8,9 @@ use crate::year::{Era, Span};
 pub struct Selection<'a> {
     /// One claim per polity, in order of id: what is drawn.
     pub claims: Vec<&'a Claim>,
+    /// One claim per polity that is not among `claims`, in order of id: those that may have held in the era, by the doubt
+    /// about their years, though they are taken not to have. Drawn where nobody else holds the land.
+    pub possible: Vec<&'a Claim>,
     /// Further claims of the same polities that hold only later in the era: not drawn, to be mentioned.
     pub later: Vec<&'a Claim>,
     /// Composites left out because members of theirs are drawn.
@@ -25,15 +28,17 @@ impl Selection<'_> {
 ///
 /// Where a polity has several in the era, the one that holds in the era's first year is drawn (or else the one that
 /// begins first), the others are `later`. A composite is left out where a member (a claim whose parent it is) is drawn.
-/// The order of `claims` does not matter.
+/// Claims that only may have held are `possible`. The order of `claims` does not matter.
 pub fn select<'a>(claims: &'a [Claim], era: Era) -> Selection<'a> {
-    let mut held: Vec<&Claim> = claims.iter().filter(|c| c.span.overlaps(&era)).collect();
+    let (mut held, mut possible): (Vec<&Claim>, Vec<&Claim>) =
+        claims.iter().filter(|c| c.standing(&era).is_some()).partition(|c| c.span.overlaps(&era));
     // Of two that hold at the era's start, which sound data do not have, the one that began last is the more exact.
     held.sort_by(|a, b| {
         let starts = |c: &Claim| (c.span.start.max(era.start), std::cmp::Reverse(c.span.start), c.span.end);
         a.id.cmp(&b.id).then_with(|| starts(a).cmp(&starts(b))).then_with(|| stable_order(a, b))
     });
-    let mut selection = Selection { claims: Vec::new(), later: Vec::new(), composites: Vec::new() };
+    let mut selection =
+        Selection { claims: Vec::new(), possible: Vec::new(), later: Vec::new(), composites: Vec::new() };
     for claim in held {
         match selection.claims.last() {
             Some(drawn) if drawn.id == claim.id => selection.later.push(claim),
@@ -43,6 +48,17 @@ pub fn select<'a>(claims: &'a [Claim], era: Era) -> Selection<'a> {
     let parents: Vec<&str> = selection.claims.iter().filter_map(|c| c.parent.as_deref()).collect();
     let is_replaced = |c: &Claim| c.kind == ClaimKind::Composite && parents.contains(&c.id.as_str());
     (selection.composites, selection.claims) = selection.claims.into_iter().partition(|c| is_replaced(c));
+    // Of two that may have held, the one nearer in time to the era.
+    let away = |c: &Claim| (c.span.start.0 - era.end.0).max(era.start.0 - c.span.end.0);
+    possible.retain(|c| c.kind != ClaimKind::Composite && !selection.claims.iter().any(|d| d.id == c.id));
+    possible.sort_by(|a, b| {
+        a.id.cmp(&b.id)
+            .then_with(|| away(a).cmp(&away(b)))
+            .then_with(|| a.span.cmp(&b.span))
+            .then_with(|| stable_order(a, b))
+    });
+    possible.dedup_by(|later, kept| later.id == kept.id);
+    selection.possible = possible;
     selection
 }
 
@@ -82,7 +98,7 @@ pub fn merge_claims(base: Vec<Claim>, added: Vec<Claim>) -> Vec<Claim> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::borders::tests::claim;
+    use crate::borders::tests::{claim, doubted};
     use proptest::prelude::*;
 
     fn era(text: &str) -> Era {
@@ -111,6 +127,23 @@ mod tests {
         let s = select(&claims, era("1150"));
         assert_eq!((ids(&s.claims), ids(&s.composites)), (vec!["member"], vec!["union"]));
         assert_eq!(ids(&select(&claims, era("1250")).claims), ["union"]);
+    }
+
+    #[test]
+    fn what_may_have_held_is_apart_and_never_twice() {
+        let ended = doubted(claim("old", "1150/1199"), [1150, 1150], [1195, 1203]);
+        let begun = doubted(claim("new", "1203/1250"), [1200, 1205], [1250, 1250]);
+        let again = doubted(claim("new", "1251/1260"), [1190, 1252], [1260, 1260]);
+        let sure = claim("sure", "1100/1300");
+        let claims = [ended, begun, again, sure];
+        let s = select(&claims, era("1201"));
+        assert_eq!((ids(&s.claims), ids(&s.possible)), (vec!["sure"], vec!["new", "old"]));
+        assert_eq!(s.possible[0].span, era("1203/1250"));
+        // A polity that is drawn is not drawn once more where it may have stood.
+        assert_eq!(ids(&select(&claims, era("1203")).possible), ["old"]);
+        assert!(select(&claims, era("1189")).possible.is_empty());
+        // The map of a year has somebody only where somebody is taken to have held.
+        assert!(select(&claims[..1], era("1201")).is_empty());
     }
 
     #[test]

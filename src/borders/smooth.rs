@@ -29,6 +29,13 @@ impl Default for SmoothOptions {
     }
 }
 
+impl SmoothOptions {
+    /// The distance between points that a raster of cells of `cell_m` can show: two cells, 500 m at the least.
+    pub fn spacing_for(cell_m: f64) -> f64 {
+        (2.0 * cell_m).max(500.0)
+    }
+}
+
 /// The tangents of a segment that gets in the way are shortened in these steps.
 const SHORTER: [f64; 4] = [1.0, 0.5, 0.25, 0.0];
 

@@ -1,6 +1,6 @@
 //! Polities by year, for `histmap eras`.
 
-use super::{Certainty, Claim};
+use super::{Certainty, Claim, Doubt};
 use crate::year::{Span, Year};
 use std::fmt;
 
@@ -33,6 +33,35 @@ pub struct TimelineEntry {
     pub certainty: Certainty,
     /// What it rests on, in order of name.
     pub sources: Vec<String>,
+    /// How far its first and last year are in doubt.
+    pub doubt: Option<Doubt>,
+    /// Its own colour.
+    pub colour: Option<[u8; 3]>,
+}
+
+impl TimelineEntry {
+    /// The years in which it may have held.
+    pub fn possible_years(&self) -> Span {
+        self.doubt.map_or(self.span, |d| d.widened(self.span))
+    }
+
+    /// The years in which it held beyond doubt; maybe none.
+    pub fn certain_years(&self) -> Span {
+        self.doubt.map_or(self.span, |d| d.narrowed(self.span))
+    }
+}
+
+impl TimelineRow {
+    /// The years for which claims of different sources stand side by side, merged.
+    pub fn differences(&self) -> Vec<Span> {
+        let pairs =
+            self.entries.iter().enumerate().flat_map(|(k, a)| self.entries[k + 1..].iter().map(move |b| (a, b)));
+        Span::merged(
+            pairs
+                .filter(|(a, b)| a.sources != b.sources)
+                .map(|(a, b)| Span { start: a.span.start.max(b.span.start), end: a.span.end.min(b.span.end) }),
+        )
+    }
 }
 
 /// The timeline of `claims`, whatever their order.
@@ -43,7 +72,14 @@ pub fn timeline(claims: &[Claim]) -> Timeline {
     for claim in &sorted {
         let mut sources = claim.sources.clone();
         sources.sort();
-        let entry = TimelineEntry { span: claim.span, name: claim.name.clone(), certainty: claim.certainty, sources };
+        let entry = TimelineEntry {
+            span: claim.span,
+            name: claim.name.clone(),
+            certainty: claim.certainty,
+            sources,
+            doubt: claim.doubt,
+            colour: claim.colour,
+        };
         match rows.last_mut() {
             Some(row) if row.id == claim.id => row.entries.push(entry),
             _ => rows.push(TimelineRow { id: claim.id.clone(), entries: vec![entry] }),
@@ -64,7 +100,9 @@ impl fmt::Display for Timeline {
         let lines: Vec<[String; 4]> = std::iter::once(["years", "polity", "certainty", "sources"].map(String::from))
             .chain(self.rows.iter().flat_map(|row| {
                 row.entries.iter().map(|e| {
-                    [e.span.to_string(), e.name.clone(), e.certainty.as_str().to_string(), e.sources.join(", ")]
+                    let doubt = e.doubt.map(|d| format!(" ({d})")).unwrap_or_default();
+                    let certainty = format!("{}{doubt}", e.certainty.as_str());
+                    [e.span.to_string(), e.name.clone(), certainty, e.sources.join(", ")]
                 })
             }))
             .collect();
@@ -73,6 +111,15 @@ impl fmt::Display for Timeline {
         for [years, polity, certainty, sources] in &lines {
             let line = format!("{years:<w0$}  {polity:<w1$}  {certainty:<w2$}  {sources}");
             writeln!(f, "{}", line.trim_end())?;
+        }
+        let differing = self.rows.iter().filter(|r| !r.differences().is_empty());
+        for (k, row) in differing.enumerate() {
+            if k == 0 {
+                writeln!(f, "\nSources differ:")?;
+            }
+            let name = row.entries.last().map_or("", |e| e.name.as_str());
+            let years: Vec<String> = row.differences().iter().map(Span::to_string).collect();
+            writeln!(f, "  {name}: {}", years.join(", "))?;
         }
         if !self.change_years.is_empty() {
             let years: Vec<String> = self.change_years.iter().map(Year::to_string).collect();
@@ -111,5 +158,10 @@ mod tests {
         );
         claims.reverse();
         assert_eq!(timeline(&claims), t);
+        assert!(t.rows.iter().all(|r| r.differences().is_empty()));
+        // Another source for the same polity.
+        claims.push(named("georgia", "Georgia", "1200/1210", &["file"]));
+        let said = timeline(&claims).to_string();
+        assert!(said.contains("\nSources differ:\n  Kingdom of Georgia: 1200–1210 CE\n\nThe map"), "{said}");
     }
 }

@@ -1,33 +1,41 @@
 //! `histmap at`.
 
-use super::{PackArgs, terminal};
+use super::borders::BorderArgs;
+use super::{PackArgs, RegionArgs, terminal};
 use crate::borders::tenure::tenures;
 use crate::error::{Error, Result};
 use crate::grid::LonLat;
 use crate::pack::{self, RegionPack};
+use crate::political;
 use crate::year::Span;
+use std::path::PathBuf;
 
 /// Arguments of `histmap at`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Region pack; `histmap regions` lists them
-    #[arg(long, value_name = "NAME")]
-    region: String,
+    #[command(flatten)]
+    region: RegionArgs,
     /// Longitude and latitude in degrees, or any name of a place of the region
     #[arg(long, value_name = "LON,LAT|NAME", allow_hyphen_values = true)]
     place: String,
     /// Year or span of years [default: all]
     #[arg(long, value_name = "YEAR", allow_hyphen_values = true)]
     era: Option<String>,
+    /// Border files in place of the region's own claims (also folders of them, or zip archives); may be repeated
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    borders: Vec<PathBuf>,
+    #[command(flatten)]
+    reading: BorderArgs,
     #[command(flatten)]
     packs: PackArgs,
 }
 
-pub(super) fn run(args: &Args) -> Result<()> {
+pub(super) fn run(args: Args) -> Result<()> {
     let era: Option<Span> = args.era.as_deref().map(str::parse).transpose()?;
-    let pack = pack::find_pack(&args.region, &args.packs.maps)?;
+    let pack = pack::find_pack(args.region.name(), &args.packs.maps)?;
     let (name, at) = place(&args.place, &pack)?;
-    let found = tenures(&pack.claims, at, era.unwrap_or(Span::ALWAYS));
+    let claims = political::claims_in_question(&pack, &args.reading.input(args.borders)?)?;
+    let found = tenures(&claims, at, era.unwrap_or(Span::ALWAYS));
     let ns = if at.lat < 0.0 { 'S' } else { 'N' };
     let ew = if at.lon < 0.0 { 'W' } else { 'E' };
     let mut out = format!("{name}{:.4} {ew}, {:.4} {ns}\n\n", at.lon.abs(), at.lat.abs());

@@ -1,10 +1,11 @@
 //! `histmap build`.
 
 use super::borders::BorderArgs;
-use super::{PackArgs, terminal};
+use super::{PackArgs, RegionArgs, terminal};
+use crate::animate::AnimationKind;
 use crate::error::{Error, Result};
 use crate::grid::LonLatBox;
-use crate::pipeline::{self, BuildRequest, BuildSummary};
+use crate::pipeline::{self, AnimationOptions, BuildRequest, BuildSummary};
 use crate::resources::human_bytes;
 use crate::words::counted;
 use std::path::PathBuf;
@@ -12,10 +13,11 @@ use std::path::PathBuf;
 /// Arguments of `histmap build`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Region pack; `histmap regions` lists them
-    #[arg(long, value_name = "NAME")]
-    region: String,
-    /// Year or span of years: 1200, 300bc, -300, "300 BCE", 1200/1210 (there is no year 0)
+    #[command(flatten)]
+    region: RegionArgs,
+    /// Year or span of years: 1200, 300bc, -300, "300 BCE", 1200/1210 (there is no year 0); several over one ground with
+    /// commas, 1100,1200,1300, as a series with its step in years, 1000..1400/50, or 1000..1400/changes for every year in
+    /// which the map changes
     #[arg(long, value_name = "YEAR", allow_hyphen_values = true)]
     era: String,
     /// Cell size in metres [default: the pack's, 250 for the Caucasus]
@@ -33,7 +35,7 @@ pub(super) struct Args {
     /// Longer side of the map on the sheet map.png, pixels [default: 3200, less for a small part]
     #[arg(long, value_name = "PX", allow_negative_numbers = true, value_parser = super::whole)]
     map_px: Option<usize>,
-    /// Output folder [default: out/REGION-YEAR]
+    /// Output folder [default: out/REGION-YEAR, or out/REGION-FIRST..LAST with a folder for each of several eras]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Replace the output folder if it exists
@@ -52,6 +54,18 @@ pub(super) struct Args {
     /// the same polity; may be repeated
     #[arg(long, value_name = "FILE", num_args = 1..)]
     borders: Vec<PathBuf>,
+    /// Close gaps between claims that are narrower than this; 0 closes none [default: 500 with --borders, else 0]
+    #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
+    close_gaps: Option<f64>,
+    /// Moving picture of the eras: gif, apng, or both with a comma
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = AnimationKind::ALL.map(AnimationKind::as_str))]
+    animate: Vec<String>,
+    /// Seconds for which a moving picture shows each era
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.5, allow_negative_numbers = true)]
+    frame_time: f64,
+    /// Longer side of the map in a moving picture, pixels
+    #[arg(long, value_name = "PX", default_value_t = 1200)]
+    frame_px: usize,
     #[command(flatten)]
     reading: BorderArgs,
     #[command(flatten)]
@@ -66,9 +80,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, command_line: &str) -> Result<()> {
     let request = BuildRequest {
-        region: args.region,
-        era: args.era.parse()?,
-        era_given: args.era,
+        region: args.region.name().to_string(),
+        eras: args.era.parse()?,
         resolution_m: args.resolution,
         crs: args.crs,
         bbox: args.bbox.as_deref().map(parse_bbox).transpose()?,
@@ -80,6 +93,9 @@ pub(super) fn run(args: Args, command_line: &str) -> Result<()> {
         dem: args.dem,
         dem_crs: args.dem_crs,
         borders: args.reading.input(args.borders)?,
+        close_gaps_m: args.close_gaps,
+        animate: args.animate.iter().filter_map(|k| AnimationKind::named(k)).collect(),
+        animation: AnimationOptions { frame_s: args.frame_time, map_px: args.frame_px },
         maps: args.packs.maps,
         command_line: command_line.to_string(),
     };

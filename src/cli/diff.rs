@@ -1,23 +1,32 @@
 //! `histmap diff`.
 
-use super::{PackArgs, terminal};
+use super::borders::BorderArgs;
+use super::{PackArgs, RegionArgs, terminal};
 use crate::borders::AreaChange;
 use crate::error::{Error, Result};
-use crate::political;
+use crate::political::{self, Changes};
 use crate::year::Year;
+use std::path::PathBuf;
 
 /// Arguments of `histmap diff`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Region pack; `histmap regions` lists them
-    #[arg(long, value_name = "NAME")]
-    region: String,
+    #[command(flatten)]
+    region: RegionArgs,
     /// The first year
     #[arg(long, value_name = "YEAR", allow_hyphen_values = true)]
     from: String,
     /// The second year
     #[arg(long, value_name = "YEAR", allow_hyphen_values = true)]
     to: String,
+    /// Also draw a map of what changed hands: FILE.svg or FILE.png
+    #[arg(long, value_name = "FILE")]
+    map: Option<PathBuf>,
+    /// Border files in place of the region's own claims (also folders of them, or zip archives); may be repeated
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    borders: Vec<PathBuf>,
+    #[command(flatten)]
+    reading: BorderArgs,
     #[command(flatten)]
     packs: PackArgs,
     /// Print JSON
@@ -28,12 +37,28 @@ pub(super) struct Args {
     csv: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<()> {
+pub(super) fn run(args: Args) -> Result<()> {
     let (from, to): (Year, Year) = (args.from.parse()?, args.to.parse()?);
-    let changes = political::changes(&args.region, &args.packs.maps, from, to)?;
+    super::check_figure(args.map.as_deref(), "--map")?;
+    let region = args.region.name().to_string();
+    let input = args.reading.input(args.borders)?;
+    let Changes { areas: changes, transfers, map } =
+        political::changes(&region, &args.packs.maps, &input, [from, to], args.map.is_some())?;
+    if let (Some(map), Some(path)) = (map, &args.map) {
+        super::write_figure(&map, path, "--map")?;
+    }
     if args.json {
+        let side = |who: &Option<(String, String)>| match who {
+            Some((id, name)) => serde_json::json!({"id": id, "name": name}),
+            None => serde_json::Value::Null,
+        };
+        let moved: Vec<serde_json::Value> = transfers
+            .iter()
+            .map(|t| serde_json::json!({"from": side(&t.from), "to": side(&t.to), "area_km2": t.area_km2}))
+            .collect();
         let all = serde_json::json!({
-            "region": args.region, "from": from.to_historian(), "to": to.to_historian(), "changes": changes,
+            "region": region, "from": from.to_historian(), "to": to.to_historian(), "changes": changes,
+            "transfers": moved,
         });
         let text = serde_json::to_string_pretty(&all).map_err(|e| Error::write("standard output", e))?;
         return terminal::print(&format!("{text}\n"));

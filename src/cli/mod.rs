@@ -37,11 +37,11 @@ enum Command {
     /// List the regions that can be built
     Regions(regions::Args),
     /// Show who is on the map of a region, and in which years
-    Eras(eras::Args),
+    Eras(Box<eras::Args>),
     /// Show who held a place, by year
-    At(at::Args),
+    At(Box<at::Args>),
     /// Show what each polity gained and lost between two years
-    Diff(diff::Args),
+    Diff(Box<diff::Args>),
     /// Make a region pack from border files
     Import(Box<import::Args>),
     /// Make a heightmap: diamond-square, faults, midpoint, spectral; filter one; turn one format into another
@@ -84,6 +84,47 @@ struct PackArgs {
     /// Folder of region packs of your own (each a folder with a region.toml); may be repeated
     #[arg(long = "maps", value_name = "DIR")]
     maps: Vec<PathBuf>,
+}
+
+/// Which region; the same for every subcommand that asks for one.
+#[derive(Debug, Clone, clap::Args)]
+struct RegionArgs {
+    /// Region pack; `histmap regions` lists them
+    #[arg(value_name = "REGION", required_unless_present = "region", conflicts_with = "region")]
+    name: Option<String>,
+    /// The same as a flag
+    #[arg(long, value_name = "NAME")]
+    region: Option<String>,
+}
+
+impl RegionArgs {
+    /// The region's name, however it was given.
+    fn name(&self) -> &str {
+        self.region.as_deref().or(self.name.as_deref()).unwrap_or_default()
+    }
+}
+
+/// Writes a figure that the user asked for, by the ending of its name: `.svg`, or `.png` where that is admitted.
+fn write_figure(figure: &crate::render::figure::Figure, path: &std::path::Path, flag: &str) -> crate::Result<()> {
+    let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let bytes = match ending.as_str() {
+        "svg" => figure.to_svg().into_bytes(),
+        "png" => figure.to_png(2.0)?,
+        _ => {
+            return Err(Error::argument(flag, path.display(), "give a file that ends in .svg or .png"));
+        }
+    };
+    crate::gdal_io::write_beside(path, &bytes)
+}
+
+/// Refuses another ending before anything is worked out.
+fn check_figure(path: Option<&std::path::Path>, flag: &str) -> crate::Result<()> {
+    let is_known =
+        |p: &std::path::Path| p.extension().is_some_and(|e| ["svg", "png"].iter().any(|k| e.eq_ignore_ascii_case(k)));
+    match path.filter(|p| !is_known(p)) {
+        Some(p) => Err(Error::argument(flag, p.display(), "give a file that ends in .svg or .png")),
+        None => Ok(()),
+    }
 }
 
 /// Why a run ended without success.
@@ -135,9 +176,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
         Command::Build(a) => build::run(*a, &line)?,
         Command::Refine(a) => refine::run(*a)?,
         Command::Regions(a) => regions::run(&a)?,
-        Command::Eras(a) => eras::run(&a)?,
-        Command::At(a) => at::run(&a)?,
-        Command::Diff(a) => diff::run(&a)?,
+        Command::Eras(a) => eras::run(*a)?,
+        Command::At(a) => at::run(*a)?,
+        Command::Diff(a) => diff::run(*a)?,
         Command::Import(a) => import::run(*a)?,
         Command::Heightmap(a) => heightmap::run(&a)?,
         Command::Check(a) => check::run(&a)?,

@@ -29,7 +29,8 @@ impl Terminal {
     pub(super) fn new(quiet: bool) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::new(Stage::ALL.iter().map(|s| s.share()).sum());
-            let style = ProgressStyle::with_template("{msg:10} [{bar:40}] {percent:>3} %  {elapsed}, about {eta} left");
+            let style =
+                ProgressStyle::with_template("{prefix}{msg:10} [{bar:40}] {percent:>3} %  {elapsed}, about {eta} left");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
             bar.enable_steady_tick(std::time::Duration::from_millis(200));
             bar
@@ -52,6 +53,19 @@ impl Terminal {
 }
 
 impl Progress for Terminal {
+    fn expect(&mut self, share: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(share);
+        }
+    }
+
+    fn part(&mut self, name: &str) {
+        match &self.bar {
+            Some(bar) => bar.set_prefix(format!("{name} ")),
+            None => self.line(&format!("{name}:")),
+        }
+    }
+
     fn begin(&mut self, stage: Stage) {
         if let Some(bar) = &self.bar {
             bar.set_message(stage.name());

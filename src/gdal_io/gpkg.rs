@@ -81,8 +81,8 @@ pub struct GpkgLayer<'a> {
     /// Fields to come first, in this order. Others found in the features follow in the order of their first appearance.
     /// A field named here exists even when no feature has it.
     pub fields: &'a [&'a str],
-    /// The features. A field's type follows from its values: integers, or numbers where one has a fraction; else text,
-    /// with arrays and objects as JSON text. Booleans are 0 and 1.
+    /// The features. A field's type follows from its values: integers, or numbers where one has a fraction; dates where all
+    /// are written `2000-01-31`; else text, with arrays and objects as JSON text. Booleans are 0 and 1.
     pub features: &'a [Feature],
 }
 
@@ -176,6 +176,7 @@ fn check(layers: &[GpkgLayer<'_>], options: &GpkgOptions<'_>) -> Result<()> {
 enum Column {
     Integer,
     Real,
+    Date,
     Text,
 }
 
@@ -187,6 +188,7 @@ impl Column {
             Value::Bool(_) => Some(Column::Integer),
             Value::Number(n) if n.is_i64() => Some(Column::Integer),
             Value::Number(_) => Some(Column::Real),
+            Value::String(s) if is_date(s) => Some(Column::Date),
             _ => Some(Column::Text),
         }
     }
@@ -199,6 +201,16 @@ impl Column {
             _ => Column::Text,
         }
     }
+}
+
+/// Whether a text is a day of the calendar, `2000-01-31`.
+fn is_date(text: &str) -> bool {
+    let is_shaped = text.len() == 10
+        && text.bytes().enumerate().all(|(k, b)| if k == 4 || k == 7 { b == b'-' } else { b.is_ascii_digit() });
+    let number = |from: usize, to: usize| text[from..to].parse().unwrap_or(0);
+    is_shaped
+        && number(0, 4) > 0
+        && crate::edtf::Day::new(number(0, 4), number(5, 7) as u8, number(8, 10) as u8).is_some()
 }
 
 /// Fields in order, with what they hold.
@@ -242,6 +254,7 @@ fn write_layer(dataset: &mut Dataset, layer: &GpkgLayer<'_>, path: &Path) -> Res
         let kind = match column {
             Column::Integer => OGRFieldType::OFTInteger64,
             Column::Real => OGRFieldType::OFTReal,
+            Column::Date => OGRFieldType::OFTDate,
             Column::Text => OGRFieldType::OFTString,
         };
         let field = FieldDefn::new(name, kind).map_err(fail)?;

@@ -311,6 +311,22 @@ impl Style {
         out
     }
 
+    /// The style as a QML document for a layer that QGIS's temporal controller plays: features are shown from the date in
+    /// field `start` to that in `end`, both included.
+    pub fn qml_in_time(&self, start: &str, end: &str) -> String {
+        // Mode 2 is "separate fields for start and end date/time", limit mode 1 includes the end.
+        let temporal = format!(
+            "<temporal enabled=\"1\" mode=\"2\" limitMode=\"1\" startField=\"{}\" endField=\"{}\" startExpression=\"\" \
+             endExpression=\"\" durationField=\"\" durationUnit=\"min\" fixedDuration=\"0\" accumulate=\"0\">\n  \
+             <fixedRange>\n   <start></start>\n   <end></end>\n  </fixedRange>\n </temporal>\n <renderer-v2 ",
+            escape(start),
+            escape(end)
+        );
+        self.qml()
+            .replacen("styleCategories=\"Symbology|Labeling\"", "styleCategories=\"Symbology|Labeling|Temporal\"", 1)
+            .replacen("<renderer-v2 ", &temporal, 1)
+    }
+
     /// The style as an SLD document for the layer `name`, without labels.
     pub fn sld(&self, name: &str) -> String {
         let name = escape(name);
@@ -578,6 +594,17 @@ mod tests {
             assert_well_formed(&style.sld(name));
         }
         assert_well_formed(&raster_classes_qml(&[(1, "a & b".into(), [1, 2, 3, 255])], 0.5));
+    }
+
+    #[test]
+    fn a_style_in_time_names_the_fields() {
+        let qml = borders().qml_in_time("start_date", "end_date");
+        assert_well_formed(&qml);
+        assert!(qml.contains("styleCategories=\"Symbology|Labeling|Temporal\""));
+        assert!(qml.contains(
+            "<temporal enabled=\"1\" mode=\"2\" limitMode=\"1\" startField=\"start_date\" endField=\"end_date\""
+        ));
+        assert_eq!(qml.matches("<renderer-v2 ").count(), 1);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What people look at: hillshade and the map sheet.
 
 mod canvas;
+pub mod change_map;
 mod curve;
+pub mod figure;
 mod furniture;
 mod graticule;
 pub mod hillshade;
@@ -14,7 +16,11 @@ mod sheet;
 mod symbols;
 #[cfg(test)]
 mod tests;
+pub mod timeline;
 mod tint;
+
+/// Colour of the paper around a map.
+pub const PAPER: [u8; 3] = tint::PAPER;
 
 pub use sheet::{LabelKind, PlacedLabel, Sheet, SheetOptions, draw_sheet};
 

@@ -62,7 +62,8 @@ fn polity(code: u16, name: &str, kind: ClaimKind, outline: MultiPolygon<f64>, co
         note: String::new(),
         area: MultiPolygon(Vec::new()),
     };
-    PolityRegion { code, claim, outline, area_km2: f64::from(code) * 1000.0, colour }
+    let standing = claim.standing(&claim.span).unwrap();
+    PolityRegion { code, claim, standing, outline, area_km2: f64::from(code) * 1000.0, colour }
 }
 
 impl Land {

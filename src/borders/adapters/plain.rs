@@ -164,6 +164,7 @@ pub(super) fn draft(feature: &Feature, at: &mut Place, fields: &Fields) -> Resul
         let [name_ru, name_local, local_lang, note, parent] =
             ["name_ru", "name_local", "local_lang", "note", "parent"].map(|key| reader.text(key));
         draft.claim.colour = reader.colour();
+        draft.claim.doubt = span.and_then(|s| reader.doubt(s));
         if reader.value("source").is_some() {
             draft.claim.sources = reader.sources();
         }
