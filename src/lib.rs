@@ -11,6 +11,7 @@ pub mod edtf;
 pub mod error;
 pub mod export;
 pub mod gdal_io;
+pub mod georef;
 pub mod grid;
 pub mod heightmap;
 pub mod import;
