@@ -1,6 +1,7 @@
 //! Every error that a user can meet: one variant per thing that can be fixed, each saying where it is, what was
 //! found, what was expected and what to do.
 
+use crate::words::counted;
 use std::path::{Path, PathBuf};
 
 /// What the library returns.
@@ -44,6 +45,22 @@ pub enum Error {
         found: String,
         /// What is accepted, and what to do.
         remedy: String,
+    },
+    /// A folder is not the output of a build.
+    #[error("{path}: {found}; give the output folder of histmap build")]
+    NoBuild {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        found: &'static str,
+    },
+    /// A folder is no region pack.
+    #[error("{path}: {found}; give the folder that has it, or the name of a pack that histmap regions lists")]
+    NoPack {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        found: &'static str,
     },
     /// No region pack of that name.
     #[error("unknown region '{name}'; known: {known}{suggestion}")]
@@ -106,7 +123,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// Several problems found in one pass over a region pack.
-    #[error("{pack}: {count} problem(s)\n{list}")]
+    #[error("{pack}: {}\n{list}", counted(*.count, "problem", "problems"))]
     Pack {
         /// The pack.
         pack: String,
@@ -116,7 +133,7 @@ pub enum Error {
         list: String,
     },
     /// Files do not agree with their manifest.
-    #[error("{path}: {count} file(s) differ from the manifest\n{list}")]
+    #[error("{path}: {} from the manifest\n{list}", counted(*.count, "file differs", "files differ"))]
     Verify {
         /// The folder.
         path: PathBuf,

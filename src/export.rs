@@ -8,9 +8,9 @@ use crate::gdal_io::{
     self, AttributeColumn, AttributeTable, CogOptions, ColumnUse, ColumnValues, GeometryKind, GpkgLayer, GpkgOptions,
     LayerStyle, Overviews, Transformer,
 };
-use crate::grid::{Grid, LonLat, Window, Xy};
+use crate::grid::{Extent, Grid, LonLat, LonLatBox, Window, Xy};
 use crate::manifest::{BlockMeansRecord, EraRecord, FileRecord, Manifest, PolityRecord, RunRecord};
-use crate::pack::{Place, RegionPack};
+use crate::pack::{Place, RegionPack, SourceUse};
 use crate::pipeline::BuildRequest;
 use crate::political::RegionsOnGrid;
 use crate::raster::Raster;
@@ -20,8 +20,9 @@ use crate::shipped;
 use crate::terrain::Relief;
 use crate::vector::Feature;
 use crate::water::{River, WaterBody, WaterKind};
+use crate::words::counted;
 use crate::year::Era;
-use geo::{Geometry, Point};
+use geo::{BooleanOps, BoundingRect, Coord, Geometry, LineString, MultiPolygon, Point, Rect};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -51,8 +52,12 @@ pub struct Product<'a> {
     pub vertical_datum: &'a str,
     /// The seed.
     pub seed: u64,
-    /// Longer side of the map on the sheet, pixels.
-    pub map_px: usize,
+    /// Names of the border files that were added.
+    pub added: &'a [String],
+    /// The part of the region that is built; `None` is all of it.
+    pub part: Option<LonLatBox>,
+    /// Longer side of the map on the sheet, pixels; `None` fits it to the map.
+    pub map_px: Option<usize>,
 }
 
 /// Value of cells without elevation in `elevation.tif`.
@@ -214,9 +219,10 @@ pub fn write_vectors(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
     let year = p.era.first().to_historian();
     let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
     let forward = Transformer::new(&wgs84, &p.grid.crs)?;
+    let frame = p.grid.extent();
     let inside = |at: LonLat| {
         let xy = forward.point(Xy { x: at.lon, y: at.lat })?;
-        let e = p.grid.extent();
+        let e = &frame;
         (xy.x >= e.min_x && xy.x < e.max_x && xy.y >= e.min_y && xy.y < e.max_y).then_some(Point::new(xy.x, xy.y))
     };
     let name_of =
@@ -287,18 +293,17 @@ pub fn write_vectors(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
     let rivers: Vec<Feature> = p
         .rivers
         .iter()
-        .map(|r| {
-            feature(r.line.clone(), json!({"name": r.name, "name_ru": r.name_ru, "rank": r.rank, "mouth": r.mouth}))
-        })
+        .flat_map(|r| line_inside(&r.line, &frame).into_iter().map(move |line| (r, line)))
+        .map(|(r, line)| feature(line, json!({"name": r.name, "name_ru": r.name_ru, "rank": r.rank, "mouth": r.mouth})))
         .collect();
     let water: Vec<Feature> = p
         .bodies
         .iter()
-        .map(|b| {
-            feature(
-                b.area.clone(),
+        .filter_map(|b| {
+            Some(feature(
+                area_inside(&b.area, &frame)?,
                 json!({"name": b.name, "name_ru": b.name_ru, "kind": b.kind.name(), "level_m": b.level_m}),
-            )
+            ))
         })
         .collect();
     let contours = contour_features(p);
@@ -360,6 +365,51 @@ pub fn write_vectors(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
     let path = dir.join("regions.gpkg");
     gdal_io::write_gpkg(&path, &layers, &GpkgOptions { styles: &styles, ..GpkgOptions::default() })?;
     Ok(vec![path])
+}
+
+/// The parts of `line` inside `frame`, from its first point to its last (Liang & Barsky 1984).
+fn line_inside(line: &LineString<f64>, frame: &Extent) -> Vec<LineString<f64>> {
+    let mut parts: Vec<Vec<Coord<f64>>> = Vec::new();
+    for l in line.lines() {
+        let (dx, dy) = (l.dx(), l.dy());
+        let (mut t0, mut t1) = (0.0f64, 1.0f64);
+        let sides = [
+            (-dx, l.start.x - frame.min_x),
+            (dx, frame.max_x - l.start.x),
+            (-dy, l.start.y - frame.min_y),
+            (dy, frame.max_y - l.start.y),
+        ];
+        for (toward, room) in sides {
+            match toward {
+                0.0 if room < 0.0 => t1 = -1.0,
+                0.0 => {}
+                d if d < 0.0 => t0 = t0.max(room / d),
+                d => t1 = t1.min(room / d),
+            }
+        }
+        if t0 >= t1 {
+            continue;
+        }
+        let at = |t: f64| Coord { x: l.start.x + t * dx, y: l.start.y + t * dy };
+        let (a, b) = (if t0 == 0.0 { l.start } else { at(t0) }, if t1 == 1.0 { l.end } else { at(t1) });
+        match parts.last_mut().filter(|p| p.last() == Some(&a)) {
+            Some(part) => part.push(b),
+            None => parts.push(vec![a, b]),
+        }
+    }
+    parts.into_iter().map(LineString::new).collect()
+}
+
+/// The part of `area` inside `frame`; `None` where there is none.
+fn area_inside(area: &MultiPolygon<f64>, frame: &Extent) -> Option<MultiPolygon<f64>> {
+    let frame = Rect::new((frame.min_x, frame.min_y), (frame.max_x, frame.max_y));
+    let bounds = area.bounding_rect()?;
+    let is_whole = (frame.min().x..=frame.max().x).contains(&bounds.min().x)
+        && (frame.min().x..=frame.max().x).contains(&bounds.max().x)
+        && (frame.min().y..=frame.max().y).contains(&bounds.min().y)
+        && (frame.min().y..=frame.max().y).contains(&bounds.max().y);
+    let cut = if is_whole { area.clone() } else { area.intersection(&MultiPolygon::from(frame.to_polygon())) };
+    (!cut.0.is_empty()).then_some(cut)
 }
 
 /// Seas and lakes by kind.
@@ -435,6 +485,7 @@ pub fn write_sheet(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
     let project = |at: LonLat| forward.point(Xy { x: at.lon, y: at.lat });
     let era = p.era.to_string();
     let imprint = imprint(p);
+    let part = p.part.as_ref().map(in_degrees).unwrap_or_default();
     let input = SheetInput {
         grid: p.grid,
         elevation: &p.elevation,
@@ -450,43 +501,81 @@ pub fn write_sheet(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
         physical: &p.pack.physical,
         project: &project,
         title: &p.pack.title,
+        part: &part,
         era: &era,
         year: p.era.first().to_historian(),
         imprint: &imprint,
     };
-    let png = draw_sheet(&input, &SheetOptions { map_px: p.map_px, ..SheetOptions::default() })?.to_png()?;
+    let fitting = SheetOptions::fitting(p.grid.cols, p.grid.rows, p.grid.transform.cell_width);
+    let options = SheetOptions { map_px: p.map_px.unwrap_or(fitting.map_px), ..fitting };
+    let png = draw_sheet(&input, &options)?.to_png()?;
     let path = dir.join("map.png");
     gdal_io::write_beside(&path, &png)?;
     Ok(vec![path])
 }
 
+/// A box as a reader writes it: `43.9–45.3° E, 41.2–42.2° N`.
+fn in_degrees(b: &LonLatBox) -> String {
+    let range = |from: f64, to: f64, plus: char, minus: char| match (from < 0.0, to < 0.0) {
+        (false, _) => format!("{from}–{to}° {plus}"),
+        (true, true) => format!("{}–{}° {minus}", -from, -to),
+        (true, false) => format!("{}° {minus} – {to}° {plus}", -from),
+    };
+    format!("{}, {}", range(b.west, b.east, 'E', 'W'), range(b.south, b.north, 'N', 'S'))
+}
+
 /// The small print.
 fn imprint(p: &Product) -> Vec<String> {
-    let mut used: Vec<&str> =
-        p.regions.polities.iter().flat_map(|q| q.claim.sources.iter().map(String::as_str)).collect();
-    used.sort_unstable();
-    used.dedup();
-    let cited: Vec<&str> =
-        p.pack.sources.iter().filter(|s| used.contains(&s.id.as_str())).map(|s| s.citation.as_str()).collect();
-    let conjectural = p.regions.polities.iter().filter(|q| q.claim.certainty == Certainty::Conjectural).count();
-    vec![
-        format!(
-            "Political regions of {}: {} polities, {conjectural} of them conjectural in outline.",
-            p.era,
-            p.regions.polities.len()
-        ),
-        format!("After {}", cited.join(" ")),
-        format!(
-            "Relief: {}; {}. Coast, lakes and rivers: {}. {}, {} m cells, seed {}. Made with histmap {}.",
-            p.elevation_source,
-            shipped::SEA_FLOOR.source,
-            shipped::OCEAN.source,
-            p.grid.crs.name,
-            p.grid.transform.cell_width,
-            p.seed,
-            env!("CARGO_PKG_VERSION")
-        ),
-    ]
+    let used = |id: &str| p.regions.polities.iter().any(|q| q.claim.sources.iter().any(|s| s == id));
+    let polities = &p.regions.polities;
+    let conjectural = polities.iter().filter(|q| q.claim.certainty == Certainty::Conjectural).count();
+    let some = match conjectural {
+        0 => String::new(),
+        n if n == polities.len() => ", conjectural in outline".to_string(),
+        n => format!(", {n} of them conjectural in outline"),
+    };
+    let count = counted(polities.len(), "polity", "polities");
+    let mut lines = vec![format!("Political regions of {}: {count}{some}.", p.era)];
+    let is_taken = p.pack.sources.iter().any(|s| s.usage == SourceUse::Taken && used(&s.id));
+    match p.pack.statement.as_str() {
+        "" if is_taken => {}
+        "" => lines.push(format!("Outlines: own reconstruction of the pack {}; see its list of works.", p.pack.name)),
+        statement => lines.push(statement.to_string()),
+    }
+    // Only works that were really opened for the outlines in view.
+    let leads =
+        [(SourceUse::Taken, "Outlines from"), (SourceUse::Compared, "Compared with"), (SourceUse::Read, "Read:")];
+    for (usage, lead) in leads {
+        let works = p.pack.sources.iter().filter(|s| s.usage == usage && used(&s.id));
+        // What is taken over comes with its licence.
+        let cited: Vec<String> =
+            works
+                .map(|s| {
+                    if usage == SourceUse::Taken {
+                        format!("{} ({})", s.citation, s.licence)
+                    } else {
+                        s.citation.clone()
+                    }
+                })
+                .collect();
+        if !cited.is_empty() {
+            lines.push(format!("{lead} {}", cited.join("; ")));
+        }
+    }
+    if !p.added.is_empty() {
+        lines.push(format!("Added borders: {}.", p.added.join(", ")));
+    }
+    lines.push(format!(
+        "Relief: {}; {}. Coast, lakes and rivers: {}. {}, {} m cells, seed {}. Made with histmap {}.",
+        p.elevation_source,
+        shipped::SEA_FLOOR.source,
+        shipped::OCEAN.source,
+        p.grid.crs.name,
+        p.grid.transform.cell_width,
+        p.seed,
+        env!("CARGO_PKG_VERSION")
+    ));
+    lines
 }
 
 /// The manifest of what was written, its inputs, sources, notes and run still to be filled in.
@@ -548,4 +637,43 @@ pub fn manifest(
         sources: Vec::new(),
         run: RunRecord::default(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRAME: Extent = Extent { min_x: 0.0, min_y: 0.0, max_x: 10.0, max_y: 10.0 };
+
+    #[test]
+    fn lines_are_cut_at_the_frame_and_keep_their_direction() {
+        let line = LineString::from(vec![(-5.0, 5.0), (5.0, 5.0), (5.0, 15.0), (8.0, 15.0), (8.0, 2.0)]);
+        let parts = line_inside(&line, &FRAME);
+        assert_eq!(
+            parts,
+            [
+                LineString::from(vec![(0.0, 5.0), (5.0, 5.0), (5.0, 10.0)]),
+                LineString::from(vec![(8.0, 10.0), (8.0, 2.0)]),
+            ]
+        );
+        assert!(line_inside(&LineString::from(vec![(-5.0, 20.0), (20.0, 12.0)]), &FRAME).is_empty());
+        let within = LineString::from(vec![(1.0, 1.0), (2.0, 2.0), (1.0, 3.0)]);
+        assert_eq!(line_inside(&within, &FRAME), [within]);
+    }
+
+    #[test]
+    fn areas_are_cut_at_the_frame() {
+        let square = |a: f64, b: f64| MultiPolygon::from(Rect::new((a, a), (b, b)).to_polygon());
+        let cut = area_inside(&square(5.0, 20.0), &FRAME).unwrap();
+        assert_eq!(cut.bounding_rect().unwrap(), Rect::new((5.0, 5.0), (10.0, 10.0)));
+        assert_eq!(area_inside(&square(2.0, 3.0), &FRAME).unwrap(), square(2.0, 3.0));
+        assert!(area_inside(&square(12.0, 13.0), &FRAME).is_none());
+    }
+
+    #[test]
+    fn boxes_are_written_as_readers_write_them() {
+        let text = |w, s, e, n| in_degrees(&LonLatBox::new(w, s, e, n).unwrap());
+        assert_eq!(text(43.9, 41.2, 45.3, 42.2), "43.9–45.3° E, 41.2–42.2° N");
+        assert_eq!(text(-10.0, -5.0, -4.0, 5.0), "10–4° W, 5° S – 5° N");
+    }
 }

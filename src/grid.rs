@@ -43,7 +43,7 @@ impl LonLatBox {
     /// [`Error::Argument`] that says which edges are swapped or out of range.
     pub fn new(west: f64, south: f64, east: f64, north: f64) -> Result<Self> {
         let found = format!("{west},{south},{east},{north}");
-        let fail = |remedy: &str| Err(Error::argument("bounding box W,S,E,N", &found, remedy));
+        let fail = |remedy: &str| Err(Error::argument("box west,south,east,north", &found, remedy));
         if [west, south, east, north].iter().any(|v| !v.is_finite()) {
             return fail("all four must be finite numbers, in degrees");
         }

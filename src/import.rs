@@ -239,7 +239,7 @@ impl RegionFile<'_> {
              name = {}\ntitle = {}\ncrs = {}\nresolution_m = {}\n\n\
              [extent]\nwest = {:?}\nsouth = {:?}\neast = {:?}\nnorth = {:?}\n\n\
              [layers]\npolities = [{}]\n\n\
-             [[sources]]\nid = {}\ncitation = {}\nlicence = {}\nnote = {}\n",
+             [[sources]]\nid = {}\ncitation = {}\nlicence = {}\nuse = \"taken\"\nnote = {}\n",
             quoted(self.name),
             quoted(self.title),
             quoted(self.crs),

@@ -30,6 +30,7 @@ pub mod shipped;
 pub mod terrain;
 pub mod vector;
 pub mod water;
+pub mod words;
 pub mod year;
 
 pub use error::{Error, Result};

@@ -43,7 +43,7 @@ pub struct Manifest {
     pub inputs: Vec<FileRecord>,
     /// Every output with its hash, except this file.
     pub outputs: Vec<FileRecord>,
-    /// Works and data that the result rests on.
+    /// Data that the result rests on, and the works that the pack names, each with what was done with it.
     pub sources: Vec<SourceRecord>,
     /// What differs from run to run.
     pub run: RunRecord,
@@ -114,6 +114,9 @@ pub struct SourceRecord {
     pub citation: String,
     /// Licence.
     pub licence: String,
+    /// What was done with it: `data`, `taken`, `compared`, `read` or `further-reading`.
+    #[serde(rename = "use", default)]
+    pub usage: String,
 }
 
 /// What differs from run to run.
@@ -201,9 +204,19 @@ fn is_readers_own(name: &str) -> bool {
 /// Compares every output file in `folder` with its manifest; returns how many agree.
 ///
 /// # Errors
-/// [`Error::Verify`] lists files that are missing, changed or not in the manifest; [`Error::Read`] and [`Error::Content`]
-/// when there is no manifest.
+/// [`Error::Verify`] lists files that are missing, changed or not in the manifest; [`Error::NoBuild`] when there is no
+/// manifest; [`Error::Read`] and [`Error::Content`] when it cannot be read.
 pub fn verify(folder: &Path) -> Result<usize> {
+    let refuse = |found| Err(Error::NoBuild { path: folder.to_path_buf(), found });
+    if !folder.exists() {
+        return refuse("there is no such folder");
+    }
+    if !folder.is_dir() {
+        return refuse("it is a file");
+    }
+    if !folder.join(FILE_NAME).exists() {
+        return refuse("it holds no manifest.json");
+    }
     let manifest = Manifest::read(folder)?;
     let mut problems = Vec::new();
     for record in &manifest.outputs {

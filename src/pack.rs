@@ -33,6 +33,8 @@ pub struct RegionPack {
     pub title: String,
     /// Russian title; empty when none.
     pub title_ru: String,
+    /// What the outlines are, in a sentence for the map sheet; empty when none.
+    pub statement: String,
     /// The region, degrees.
     pub extent: LonLatBox,
     /// Name of its working CRS, for example `EPSG:32638`.
@@ -47,11 +49,41 @@ pub struct RegionPack {
     pub peaks: Vec<Peak>,
     /// Names of seas, ranges and plains.
     pub physical: Vec<PhysicalName>,
-    /// What the claims and places rest on.
+    /// Works on the region, each with what was done with it.
     pub sources: Vec<Source>,
 }
 
-/// A work that claims rest on.
+/// What was done with a work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SourceUse {
+    /// The outlines are taken from it.
+    Taken,
+    /// The outlines were laid beside its maps or figures.
+    Compared,
+    /// It was read for the outlines.
+    Read,
+    /// It is named for those who want to know more; nothing was checked against it.
+    #[default]
+    FurtherReading,
+}
+
+impl SourceUse {
+    /// All of them.
+    pub const ALL: [SourceUse; 4] = [SourceUse::Taken, SourceUse::Compared, SourceUse::Read, SourceUse::FurtherReading];
+
+    /// As `region.toml` and the manifest say it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SourceUse::Taken => "taken",
+            SourceUse::Compared => "compared",
+            SourceUse::Read => "read",
+            SourceUse::FurtherReading => "further-reading",
+        }
+    }
+}
+
+/// A work that a pack names.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize, serde::Serialize)]
 pub struct Source {
     /// Short key that features cite.
@@ -60,6 +92,9 @@ pub struct Source {
     pub citation: String,
     /// Licence of what was taken.
     pub licence: String,
+    /// What was done with it.
+    #[serde(default, rename = "use")]
+    pub usage: SourceUse,
     /// Remarks; empty when none.
     #[serde(default)]
     pub note: String,
@@ -237,6 +272,7 @@ pub fn read_pack(source: &PackSource) -> Result<RegionPack> {
             name: source.name().to_string(),
             title: examined.toml.title,
             title_ru: examined.toml.title_ru,
+            statement: examined.toml.statement,
             extent,
             crs: examined.toml.crs,
             resolution_m: examined.toml.resolution_m,
@@ -514,7 +550,7 @@ licence = "CC0-1.0"
             ],
         );
         let e = read_pack(&source).unwrap_err().to_string();
-        assert!(e.contains("region pack 'test' (memory): 8 problem(s)"), "{e}");
+        assert!(e.contains("region pack 'test' (memory): 8 problems"), "{e}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::constraint::{self, LaidRiver, RiverOnCoarse, RiverOptions};
 use crate::error::{Error, Result};
 use crate::export::{self, Product};
 use crate::gdal_io::{self, Transformer};
-use crate::grid::{Crs, Extent, Grid, LonLatBox, Window, Xy};
+use crate::grid::{Crs, Extent, Grid, LonLat, LonLatBox, Window, Xy};
 use crate::manifest::{FileRecord, RunRecord, SourceRecord, StageSeconds};
 use crate::pack::{self, PackSource, RegionPack};
 use crate::political::{self, BorderInput, ClaimsForBuild};
@@ -46,8 +46,8 @@ pub struct BuildRequest {
     pub bbox: Option<LonLatBox>,
     /// Seed of the detail.
     pub seed: u64,
-    /// Longer side of the map on the sheet, pixels.
-    pub map_px: usize,
+    /// Longer side of the map on the sheet, pixels; `None` fits it to the map.
+    pub map_px: Option<usize>,
     /// Output folder; `None` is `out/REGION-YEAR`.
     pub out: Option<PathBuf>,
     /// Whether an existing output folder may be replaced.
@@ -108,6 +108,10 @@ struct Plan {
     whole: Grid,
     /// The grid to build.
     grid: Grid,
+    /// Whether the user gave the elevation model.
+    has_dem: bool,
+    /// Whether the user gave the projection.
+    has_crs: bool,
     out: PathBuf,
     border_files: Vec<PathBuf>,
     notes: Vec<String>,
@@ -165,6 +169,9 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
         }
         None => (crate::shipped::LAND.source.to_string(), crate::shipped::VERTICAL_DATUM.to_string()),
     };
+    let mut added: Vec<String> =
+        plan.border_files.iter().filter_map(|p| Some(p.file_name()?.to_string_lossy().into_owned())).collect();
+    added.dedup();
     let product = Product {
         grid,
         ring_elevation: &relief.elevation,
@@ -178,6 +185,8 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
         elevation_source: &elevation_source,
         vertical_datum: &vertical_datum,
         seed: request.seed,
+        added: &added,
+        part: request.bbox,
         map_px: request.map_px,
     };
     let dir = folder.path();
@@ -248,8 +257,8 @@ impl Clock<'_> {
 
 /// Checks the request as far as that goes without reading elevation.
 fn plan(request: &BuildRequest) -> Result<Plan> {
-    if !(100..=16_000).contains(&request.map_px) {
-        return Err(Error::argument("--map-px", request.map_px, "give 100 to 16000 pixels"));
+    if let Some(px) = request.map_px.filter(|px| !(100..=16_000).contains(px)) {
+        return Err(Error::argument("--map-px", px, "give 100 to 16000 pixels"));
     }
     let source = pack::open_pack(&request.region, &request.maps)?;
     let pack = pack::read_pack(&source)?;
@@ -266,8 +275,18 @@ fn plan(request: &BuildRequest) -> Result<Plan> {
             "choose a projected CRS in metres",
         ));
     }
+    check_crs_suits(&crs, request.crs.is_some(), &pack)?;
     let resolution_m = request.resolution_m.unwrap_or(pack.resolution_m);
     let whole = grid_of(&crs, &pack.extent, resolution_m)?;
+    let cells = whole.cols.max(whole.rows);
+    if cells < FEWEST_CELLS {
+        let across_m = cells as f64 * resolution_m;
+        return Err(Error::argument(
+            "--resolution",
+            format!("{resolution_m} m makes {cells} cells of the whole region"),
+            format!("give at most {:.0} m, for example {}", across_m / FEWEST_CELLS as f64, pack.resolution_m),
+        ));
+    }
     let grid = match &request.bbox {
         None => whole.clone(),
         Some(b) => {
@@ -276,7 +295,7 @@ fn plan(request: &BuildRequest) -> Result<Plan> {
                 return Err(Error::argument(
                     "--bbox",
                     format!("{},{},{},{} reaches outside the region '{}'", b.west, b.south, b.east, b.north, pack.name),
-                    format!("stay within {},{},{},{}", p.west, p.south, p.east, p.north),
+                    format!("stay within west,south,east,north = {},{},{},{}", p.west, p.south, p.east, p.north),
                 ));
             }
             grid_of(&crs, b, resolution_m)?
@@ -285,7 +304,45 @@ fn plan(request: &BuildRequest) -> Result<Plan> {
     let out =
         request.out.clone().unwrap_or_else(|| Path::new("out").join(format!("{}-{}", pack.name, slug(request.era))));
     check_resources(&grid, &out)?;
-    Ok(Plan { source, pack, claims, whole, grid, out, border_files, notes })
+    let (has_dem, has_crs) = (request.dem.is_some(), request.crs.is_some());
+    Ok(Plan { source, pack, claims, whole, grid, has_dem, has_crs, out, border_files, notes })
+}
+
+/// Cells along the longer side of a whole region, at the fewest.
+const FEWEST_CELLS: usize = 20;
+
+/// Refuses a projection made for another part of the world: one that does not lead back to where it came from, in which
+/// a metre is not about a metre, or north not about upward.
+fn check_crs_suits(crs: &Crs, is_asked_for: bool, pack: &RegionPack) -> Result<()> {
+    let wgs84 = gdal_io::crs(gdal_io::WGS84, "--crs")?;
+    let (forth, back) = (Transformer::new(&wgs84, crs)?, Transformer::new(crs, &wgs84)?);
+    const STEP_DEG: f64 = 0.02;
+    const METRES_PER_DEGREE: f64 = 111_200.0;
+    let suits = |at: LonLat| {
+        let image = |lon: f64, lat: f64| forth.point(Xy { x: lon, y: lat });
+        let here = image(at.lon, at.lat)?;
+        let returned = back.point(here)?;
+        let scale = |to: Xy, degrees: f64| (to.x - here.x).hypot(to.y - here.y) / (degrees * METRES_PER_DEGREE);
+        let east = scale(image(at.lon + STEP_DEG, at.lat)?, STEP_DEG * at.lat.to_radians().cos());
+        let above = image(at.lon, at.lat + STEP_DEG)?;
+        let north = scale(above, STEP_DEG);
+        let turn_deg = (above.x - here.x).atan2(above.y - here.y).to_degrees().abs();
+        let off = (returned.x - at.lon).abs().max((returned.y - at.lat).abs());
+        Some(off < 1e-3 && turn_deg < 45.0 && [east, north].iter().all(|s| (0.5..2.0).contains(s)))
+    };
+    if pack.extent.outline(4).into_iter().all(|at| suits(at) == Some(true)) {
+        return Ok(());
+    }
+    let e = &pack.extent;
+    let (what, remedy) = match is_asked_for {
+        true => ("--crs", format!("leave it out for the region's own, {}, or give a projected CRS", pack.crs)),
+        false => ("region.toml, crs", "give a projected CRS".to_string()),
+    };
+    Err(Error::argument(
+        what,
+        format!("{} does not suit the region '{}': it is made for another part of the world", crs.name, pack.name),
+        format!("{remedy} made for {}..{} E, {}..{} N", e.west, e.east, e.south, e.north),
+    ))
 }
 
 /// The era as part of a file name: `1200`, `300bce`, `1200-1210`.
@@ -322,24 +379,48 @@ fn check_resources(grid: &Grid, out: &Path) -> Result<()> {
     resources::require(cols, rows, disk, "disk", gdal_io::disk_free(out))
 }
 
-/// Working folders of builds that are under way.
-fn unfinished() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
-    static FOLDERS: std::sync::Mutex<Vec<PathBuf>> = std::sync::Mutex::new(Vec::new());
+/// Working folders of builds that are under way, and the folders above them that were made for them, deepest first.
+fn unfinished() -> std::sync::MutexGuard<'static, (Vec<PathBuf>, Vec<PathBuf>)> {
+    static FOLDERS: std::sync::Mutex<(Vec<PathBuf>, Vec<PathBuf>)> = std::sync::Mutex::new((Vec::new(), Vec::new()));
     FOLDERS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Removes the working folders of builds that are under way, for a program that is about to be interrupted.
 pub fn remove_unfinished() {
-    for folder in unfinished().drain(..) {
-        // Nothing more can be done about one that will not go.
-        let _ = std::fs::remove_dir_all(folder);
-    }
+    let (work, parents) = std::mem::take(&mut *unfinished());
+    // Nothing more can be done about one that will not go.
+    work.iter().for_each(|folder| drop(std::fs::remove_dir_all(folder)));
+    parents.iter().for_each(|folder| drop(std::fs::remove_dir(folder)));
 }
 
 /// The output folder under its working name; removed again unless kept.
 struct OutputFolder {
     work: tempfile::TempDir,
     out: PathBuf,
+    /// Goes after `work`.
+    _parents: Parents,
+}
+
+/// Folders above the output that the run itself made; those that are empty at its end are removed again.
+struct Parents(Vec<PathBuf>);
+
+impl Parents {
+    /// Makes `folder` and what is missing above it.
+    fn make(folder: &Path) -> Result<Parents> {
+        let missing = folder.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists());
+        let parents = Parents(missing.map(Path::to_path_buf).collect());
+        std::fs::create_dir_all(folder).map_err(|e| Error::write(folder, e))?;
+        unfinished().1.extend(parents.0.iter().cloned());
+        Ok(parents)
+    }
+}
+
+impl Drop for Parents {
+    fn drop(&mut self) {
+        // The deepest first; one that holds something stays.
+        self.0.iter().for_each(|p| drop(std::fs::remove_dir(p)));
+        unfinished().1.retain(|p| !self.0.contains(p));
+    }
 }
 
 impl OutputFolder {
@@ -362,11 +443,11 @@ impl OutputFolder {
             Some(p) if !p.as_os_str().is_empty() => p.to_path_buf(),
             _ => PathBuf::from("."),
         };
-        std::fs::create_dir_all(&parent).map_err(|e| Error::write(&parent, e))?;
+        let parents = Parents::make(&parent)?;
         let work =
             tempfile::Builder::new().prefix(".histmap-").tempdir_in(&parent).map_err(|e| Error::write(&parent, e))?;
-        unfinished().push(work.path().to_path_buf());
-        Ok(OutputFolder { work, out: out.to_path_buf() })
+        unfinished().0.push(work.path().to_path_buf());
+        Ok(OutputFolder { work, out: out.to_path_buf(), _parents: parents })
     }
 
     fn path(&self) -> &Path {
@@ -386,7 +467,7 @@ impl OutputFolder {
         if replaces {
             std::fs::rename(&self.out, &old).map_err(fail)?;
         }
-        unfinished().retain(|f| f != self.work.path());
+        unfinished().0.retain(|f| f != self.work.path());
         let work = self.work.keep();
         if let Err(e) = std::fs::rename(&work, &self.out) {
             if replaces {
@@ -537,6 +618,22 @@ fn check_cover(plan: &Plan, land: &CoarseRaster, placement: &Placement) -> Resul
     if outside == 0 {
         return Ok(());
     }
+    if !plan.has_dem {
+        let bounds = &plan.pack.extent;
+        let (what, remedy) = match plan.has_crs {
+            true => ("--crs", format!("leave it out for the region's own, {}, or choose one", plan.pack.crs)),
+            false => ("region.toml, crs", "choose one".to_string()),
+        };
+        return Err(Error::argument(
+            what,
+            format!(
+                "in {} the rectangle around the region reaches beyond the elevation data ({:.0} % of it lies outside)",
+                plan.grid.crs.name,
+                100.0 * outside as f64 / n as f64
+            ),
+            format!("{remedy} whose central meridian is near {:.0} E", 0.5 * (bounds.west + bounds.east)),
+        ));
+    }
     let e = land.grid.extent();
     Err(Error::argument(
         "--dem",
@@ -681,15 +778,19 @@ fn input_records(ground: &[GroundFile], plan: &Plan) -> Result<Vec<FileRecord>> 
 
 fn source_records(pack: &RegionPack, ground: &[GroundFile]) -> Vec<SourceRecord> {
     let data = ground.iter().filter_map(|f| match f {
-        GroundFile::Shipped(f) => {
-            Some(SourceRecord { id: format!("data/{}", f.name), citation: f.source.into(), licence: f.licence.into() })
-        }
+        GroundFile::Shipped(f) => Some(SourceRecord {
+            id: format!("data/{}", f.name),
+            citation: f.source.into(),
+            licence: f.licence.into(),
+            usage: "data".into(),
+        }),
         GroundFile::Path(_) => None,
     });
     let works = pack.sources.iter().map(|s| SourceRecord {
         id: s.id.clone(),
         citation: s.citation.clone(),
         licence: s.licence.clone(),
+        usage: s.usage.as_str().into(),
     });
     data.chain(works).collect()
 }

@@ -12,6 +12,7 @@ use crate::pack::{self, RegionPack};
 use crate::raster::Raster;
 use crate::region;
 use crate::water::{WaterBody, WaterKind};
+use crate::words::counted;
 use crate::year::{Era, Year};
 use geo::{BooleanOps, MultiPolygon, Rect};
 use std::path::PathBuf;
@@ -115,10 +116,11 @@ pub fn claims_with_borders(pack: &RegionPack, input: &BorderInput, era: Era) -> 
         let added = borders::cut_to_window(read.claims, &pack.extent);
         out.notes.push(format!("{label}: {}", read.account.summary()));
         out.notes.push(format!(
-            "{label}: {} claims added, {} lie outside the region",
-            added.len(),
-            count - added.len()
+            "{label}: {} added, {} outside the region",
+            counted(added.len(), "claim", "claims"),
+            counted(count - added.len(), "claim", "claims")
         ));
+        out.notes.extend(namesakes(&pack.claims, &added, era));
         out.notes.extend(notes);
         out.notes.extend(read.problems.iter().map(ToString::to_string));
         out.notes.extend(read.account.remarkable());
@@ -133,6 +135,23 @@ pub fn claims_with_borders(pack: &RegionPack, input: &BorderInput, era: Era) -> 
         });
     }
     Ok(out)
+}
+
+/// Sentences on added claims that have the name of a claim of the pack, but another id: both are drawn.
+fn namesakes(pack: &[Claim], added: &[Claim], era: Era) -> Vec<String> {
+    let holds = |c: &&Claim| c.span.overlaps(&era);
+    let twin = |a: &Claim| {
+        pack.iter().filter(holds).find(|p| p.id != a.id && p.name.trim().to_lowercase() == a.name.trim().to_lowercase())
+    };
+    let sentences = added.iter().filter(holds).filter_map(|a| {
+        let id = &twin(a)?.id;
+        Some(format!(
+            "two claims are called '{}', the added one (id '{}') and the region's own (id '{id}'), and both are drawn; \
+             give the added one the id '{id}' to replace the other",
+            a.name, a.id
+        ))
+    });
+    sentences.collect()
 }
 
 /// What each polity of the region `name` gained and lost between two years, within the region's window and without the
@@ -167,10 +186,10 @@ fn thin_cover(regions: &Raster<u16>, water: &Raster<u8>, claims: &[Claim], era: 
     let starts = claims.iter().map(|c| c.span.first());
     let best = starts.max_by_key(|&y| (count(y), std::cmp::Reverse(y)))?;
     Some(format!(
-        "the claims of {era} cover {:.0} % of the land ({} claims); {best} is the best covered year ({} claims)",
+        "the claims of {era} cover {:.0} % of the land ({}); {best} is the best covered year ({})",
         100.0 * held as f64 / land as f64,
-        count(era.first()),
-        count(best)
+        counted(count(era.first()), "claim", "claims"),
+        counted(count(best), "claim", "claims")
     ))
 }
 

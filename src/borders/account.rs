@@ -1,6 +1,7 @@
 //! What became of every feature of a border file, a line each.
 
 use super::repair::Repair;
+use crate::words::counted;
 use std::fmt;
 
 /// What became of one feature.
@@ -54,7 +55,10 @@ impl Account {
     pub fn summary(&self) -> String {
         let [kept, joined, skipped, repaired] = self.counts();
         let all = self.features.len();
-        format!("{all} features: {kept} kept, {joined} joined with others, {skipped} skipped; {repaired} repaired")
+        format!(
+            "{}: {kept} kept, {joined} joined with others, {skipped} skipped; {repaired} repaired",
+            counted(all, "feature", "features")
+        )
     }
 
     /// The lines that a reader should see: what was skipped, and what was repaired in a way that may change the area.

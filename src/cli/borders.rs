@@ -20,7 +20,7 @@ pub(super) struct BorderArgs {
     /// Encoding of Shapefiles' texts, for example CP1251 [default: what they say, else a guess]
     #[arg(long, value_name = "NAME")]
     encoding: Option<String>,
-    /// CRS of border files that have none
+    /// What the border files are in, only where they do not say (GeoJSON is always EPSG:4326)
     #[arg(long, value_name = "CRS")]
     src_crs: Option<String>,
 }

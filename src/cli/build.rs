@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::grid::LonLatBox;
 use crate::pipeline::{self, BuildRequest, BuildSummary};
 use crate::resources::human_bytes;
+use crate::words::counted;
 use std::path::PathBuf;
 
 /// Arguments of `histmap build`.
@@ -18,20 +19,20 @@ pub(super) struct Args {
     #[arg(long, value_name = "YEAR", allow_hyphen_values = true)]
     era: String,
     /// Cell size in metres [default: the pack's, 250 for the Caucasus]
-    #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
+    #[arg(long, value_name = "METRES", allow_negative_numbers = true, value_parser = super::metres)]
     resolution: Option<f64>,
-    /// Projected working CRS [default: the pack's]
+    /// Projection of the map, in metres, such as EPSG:32638 [default: the pack's]
     #[arg(long, value_name = "CRS")]
     crs: Option<String>,
-    /// Part of the region: west,south,east,north in degrees
+    /// Part of the region: west,south,east,north in degrees, such as 43,41,45.5,42.5
     #[arg(long, value_name = "W,S,E,N", allow_hyphen_values = true)]
     bbox: Option<String>,
     /// Seed of the relief's detail
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = super::whole64)]
     seed: u64,
-    /// Longer side of the map on the sheet map.png, pixels
-    #[arg(long, value_name = "PX", default_value_t = 3200)]
-    map_px: usize,
+    /// Longer side of the map on the sheet map.png, pixels [default: 3200, less for a small part]
+    #[arg(long, value_name = "PX", allow_negative_numbers = true, value_parser = super::whole)]
+    map_px: Option<usize>,
     /// Output folder [default: out/REGION-YEAR]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -39,12 +40,12 @@ pub(super) struct Args {
     #[arg(long)]
     overwrite: bool,
     /// Worker threads [default: one per core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = super::whole)]
     threads: Option<usize>,
     /// Elevation model to use instead of the shipped one (any raster that GDAL reads)
     #[arg(long, value_name = "FILE")]
     dem: Option<PathBuf>,
-    /// CRS of --dem where the file has none
+    /// What the file of --dem is in, only where it does not say (the map's own projection is --crs)
     #[arg(long, value_name = "CRS")]
     dem_crs: Option<String>,
     /// Border files whose claims are added (also folders of them, or zip archives); a claim replaces the pack's claims of
@@ -106,11 +107,11 @@ pub(super) fn parse_bbox(text: &str) -> Result<LonLatBox> {
 
 fn table(summary: &BuildSummary) -> String {
     let mut out = format!(
-        "{}: {} in {}, {} polities, {} x {} cells of {} m, {}\n",
+        "{}: {} in {}, {}, {} x {} cells of {} m, {}\n",
         summary.out,
         summary.region_title,
         summary.era,
-        summary.polities,
+        counted(summary.polities, "polity", "polities"),
         summary.cols,
         summary.rows,
         summary.resolution_m,

@@ -30,7 +30,23 @@ pub(super) fn run(args: &Args) -> Result<()> {
 /// A folder where there is one, else a pack by name.
 fn open(pack: &Path, maps: &[PathBuf]) -> Result<PackSource> {
     match pack.to_str() {
-        Some(name) if !pack.is_dir() && pack.components().count() == 1 => pack::open_pack(name, maps),
+        Some(name) if !pack.is_dir() && pack.components().count() == 1 => {
+            if pack.exists() {
+                return Err(Error::NoPack { path: pack.to_path_buf(), found: "it is a file, no region pack" });
+            }
+            pack::open_pack(name, maps).map_err(|e| match e {
+                // A folder may have been meant.
+                Error::UnknownRegion { name, known, suggestion } => Error::UnknownRegion {
+                    known: format!("{known}; nor is there a folder of that name here"),
+                    name,
+                    suggestion,
+                },
+                other => other,
+            })
+        }
+        _ if pack.is_dir() && !pack.join("region.toml").exists() => {
+            Err(Error::NoPack { path: pack.to_path_buf(), found: "the folder has no region.toml" })
+        }
         _ => PackSource::folder(pack),
     }
 }

@@ -6,6 +6,7 @@ use super::terminal;
 use crate::borders::describe_spans;
 use crate::error::Result;
 use crate::import::{self, ImportRequest, ImportSummary};
+use crate::words::counted;
 use std::path::PathBuf;
 
 /// Arguments of `histmap import`.
@@ -59,14 +60,14 @@ const LINES_TOLD: usize = 10;
 fn told(s: &ImportSummary) -> String {
     let kinds: Vec<&str> = s.kinds.iter().map(|k| k.as_str()).collect();
     let mut out = format!(
-        "{}: {} claims, {}, {}; read as {}\n{}; {} claims outside the region\n",
+        "{}: {}, {}, {}; read as {}\n{}; {} outside the region\n",
         s.out.display(),
-        s.claims,
+        counted(s.claims, "claim", "claims"),
         describe_spans(&s.covered),
         s.crs,
         kinds.join(", "),
         s.account.summary(),
-        s.outside
+        counted(s.outside, "claim", "claims")
     );
     for line in &s.notes {
         out += &format!("  {line}\n");

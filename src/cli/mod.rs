@@ -20,9 +20,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Historical maps with true relief.
+/// Build a map of a region as it was in a year: true relief, who held what, files for QGIS and a sheet to print.
 #[derive(Debug, Parser)]
-#[command(name = "histmap", version, about, long_about = None, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "histmap", version, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -55,6 +55,27 @@ enum Command {
         /// bash, elvish, fish, powershell or zsh
         shell: clap_complete::Shell,
     },
+}
+
+const EXAMPLES: &str = "\
+Example, for a map of the Caucasus in 1200 in the folder out/caucasus-1200:
+  histmap build --region caucasus --era 1200
+
+`histmap COMMAND --help` lists the options of a command.";
+
+/// A length on the command line, metres.
+fn metres(text: &str) -> Result<f64, String> {
+    text.trim().parse().map_err(|_| "give metres as a number without a unit, such as 250".to_string())
+}
+
+/// A whole number on the command line, not negative.
+fn whole64(text: &str) -> Result<u64, String> {
+    text.trim().parse().map_err(|_| format!("give a whole number from 0 to {}", u64::MAX))
+}
+
+/// The same for counts.
+fn whole(text: &str) -> Result<usize, String> {
+    text.trim().parse().map_err(|_| "give a whole number, 0 or more".to_string())
 }
 
 /// Where region packs are found; the same for every subcommand.
@@ -146,6 +167,14 @@ mod tests {
     #[test]
     fn the_argument_definitions_hold_together() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn numbers_are_refused_in_words() {
+        assert_eq!(metres(" 250"), Ok(250.0));
+        assert!(metres("250m").unwrap_err().contains("without a unit"));
+        assert_eq!(whole64("7"), Ok(7));
+        assert!(whole64("-1").is_err() && whole("1.5").is_err());
     }
 
     #[test]

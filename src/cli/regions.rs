@@ -4,6 +4,7 @@ use super::{PackArgs, terminal};
 use crate::borders::describe_spans;
 use crate::error::Result;
 use crate::pack;
+use crate::words::counted;
 
 /// Arguments of `histmap regions`.
 #[derive(Debug, clap::Args)]
@@ -28,7 +29,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
                 e.north,
                 p.origin
             ),
-            (n, _) => format!("cannot be used: {n} problem(s), see histmap check {}", p.origin),
+            (n, _) => {
+                format!("cannot be used: {}, see histmap check {}", counted(n, "problem", "problems"), p.origin)
+            }
         };
         out += &format!("{:width$}  {state}\n", p.name);
     }

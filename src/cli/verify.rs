@@ -3,6 +3,7 @@
 use super::terminal;
 use crate::error::Result;
 use crate::manifest;
+use crate::words::counted;
 use std::path::PathBuf;
 
 /// Arguments of `histmap verify`.
@@ -14,5 +15,6 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let n = manifest::verify(&args.out)?;
-    terminal::print(&format!("{}: {n} files agree with the manifest\n", args.out.display()))
+    let agree = counted(n, "file agrees", "files agree");
+    terminal::print(&format!("{}: {agree} with the manifest\n", args.out.display()))
 }

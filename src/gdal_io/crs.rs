@@ -31,6 +31,13 @@ pub fn crs(definition: &str, flag: &str) -> Result<Crs> {
     if given.is_empty() || (web && !given.contains("opengis.net/def/crs")) {
         return Err(fail(format!("'{given}' names no coordinate reference system")));
     }
+    if given.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(Error::argument(
+            flag,
+            format!("'{given}' is a bare number"),
+            format!("did you mean EPSG:{given}?"),
+        ));
+    }
     let path = Path::new(given);
     let from_file = path.is_file();
     let text = match from_file {
@@ -213,6 +220,7 @@ mod tests {
 
     #[test]
     fn an_unknown_crs_is_refused_in_a_sentence() {
+        assert!(crs("32638", "--crs").unwrap_err().to_string().contains("did you mean EPSG:32638?"));
         for bad in ["EPSG:999999", "EPSG:", "utm", "", "+proj=nonsense", "https://example.com/crs"] {
             let e = crs(bad, "--crs").unwrap_err().to_string();
             assert!(e.starts_with("--crs: ") && e.contains("EPSG:32638"), "{bad}: {e}");

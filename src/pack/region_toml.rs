@@ -1,22 +1,24 @@
 //! `region.toml`: every key with its type, and all that is wrong with it at once, by line.
 
-use super::{BaseLayer, PackSource, Source};
+use super::{BaseLayer, PackSource, Source, SourceUse};
 use crate::borders::problem::{Problem, shown, suggestion};
 use crate::grid::LonLatBox;
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
 const FILE: &str = "region.toml";
-const ROOT_KEYS: [&str; 8] = ["name", "title", "title_ru", "crs", "resolution_m", "extent", "layers", "sources"];
+const ROOT_KEYS: [&str; 9] =
+    ["name", "title", "title_ru", "statement", "crs", "resolution_m", "extent", "layers", "sources"];
 const EXTENT_KEYS: [&str; 4] = ["west", "south", "east", "north"];
 const LAYER_KEYS: [&str; 8] = ["polities", "places", "peaks", "physical", "elevation", "ocean", "lakes", "rivers"];
-const SOURCE_KEYS: [&str; 4] = ["id", "citation", "licence", "note"];
+const SOURCE_KEYS: [&str; 5] = ["id", "citation", "licence", "use", "note"];
 
 /// What `region.toml` says; what could not be read is empty.
 #[derive(Debug, Default)]
 pub(super) struct RegionToml {
     pub title: String,
     pub title_ru: String,
+    pub statement: String,
     pub crs: String,
     pub resolution_m: f64,
     pub extent: Option<LonLatBox>,
@@ -62,6 +64,7 @@ pub(super) fn read(source: &PackSource, problems: &mut Vec<Problem>) -> RegionTo
     let name = root.text_at("name", true);
     read.title = root.text_at("title", true);
     read.title_ru = root.text_at("title_ru", false);
+    read.statement = root.text_at("statement", false);
     read.crs = root.text_at("crs", true);
     if let Some(resolution) = root.number_at("resolution_m") {
         read.resolution_m = resolution;
@@ -183,6 +186,17 @@ impl Table<'_> {
         String::new()
     }
 
+    /// How a source was used; the weakest where nothing is said.
+    fn use_at(&mut self, key: &str) -> SourceUse {
+        let text = self.text_at(key, false);
+        SourceUse::ALL.into_iter().find(|u| u.as_str() == text).unwrap_or_else(|| {
+            if !text.is_empty() {
+                self.say(key, shown(&text), &SourceUse::ALL.map(SourceUse::as_str).join(", "));
+            }
+            SourceUse::default()
+        })
+    }
+
     /// The number at `key`; `None`, and said, when it is missing or of another type.
     fn number_at(&mut self, key: &str) -> Option<f64> {
         match self.table.get(key).map(|v| v.get_ref()) {
@@ -264,6 +278,7 @@ impl Table<'_> {
                 id: one.text_at("id", true),
                 citation: one.text_at("citation", true),
                 licence: one.text_at("licence", true),
+                usage: one.use_at("use"),
                 note: one.text_at("note", false),
             };
             if source.id.is_empty() {

@@ -177,7 +177,7 @@ impl PackSource {
         let text = String::from_utf8(bytes).map_err(|e| {
             let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
             let line = 1 + good.iter().filter(|b| **b == b'\n').count();
-            let expected = "UTF-8; save the file in that encoding";
+            let expected = "save the file in that encoding";
             Box::new(Problem::error(name, "a character that is not UTF-8", expected).at_line(Some(line)))
         })?;
         Ok(text.strip_prefix('\u{feff}').map(str::to_string).unwrap_or(text))

@@ -6,7 +6,10 @@ use super::curve::point;
 use super::graticule::{Edge, Graticule};
 use super::lettering::{CAP_EM, Fonts, Style};
 use super::symbols::{KINDS, symbol};
-use super::tint::{DEPTH_TINTS, INK, LAND_TINTS, PAPER, RIBBON, Rgb, STRIPE, WASH, WATER_INK, land_tint, washed};
+use super::tint::{
+    DEPTH_TINTS, HATCH_PT, HATCH_WIDE_PT, INK, LAND_TINTS, PAPER, RIBBON, Rgb, STRIPE, WASH, WATER_INK, land_tint,
+    washed,
+};
 use super::{SheetInput, SheetOptions};
 use crate::borders::{BorderLine, Certainty, ClaimKind, PolityRegion};
 use std::collections::HashSet;
@@ -171,6 +174,15 @@ pub(super) fn border_marks(path: &tiny_skia::Path, certainty: Certainty, is_inne
     marks
 }
 
+/// Marks the outline of contested land along a path: short dashes.
+pub(super) fn contested_marks(path: &tiny_skia::Path, pt: f32) -> Vec<Mark> {
+    let dash = vec![2.8 * pt, 1.8 * pt];
+    vec![
+        Mark::line(path.clone(), ink(PAPER).at(0.5), 1.6 * pt),
+        Mark::Stroke { path: path.clone(), ink: ink([84, 34, 44]), width: 0.6 * pt, dash },
+    ]
+}
+
 /// Width of the frame's band, points.
 pub(super) const FRAME_PT: f32 = 16.0;
 
@@ -242,7 +254,7 @@ pub(super) fn frame(pen: &Pen, g: &Graticule, x: f32, y: f32, width: f32, height
     marks
 }
 
-/// The title: place, rule, era.
+/// The title: place, era, the part that is shown, rule.
 pub(super) fn title(pen: &Pen, input: &SheetInput, width: f32, is_band: bool) -> Block {
     let pt = pen.pt;
     let mut b = Block::default();
@@ -262,6 +274,12 @@ pub(super) fn title(pen: &Pen, input: &SheetInput, width: f32, is_band: bool) ->
             Align::Centre,
             ink(INK),
         ));
+        if !input.part.is_empty() {
+            let size = pen.fitted(input.part, Style::Italic, 11.0, 0.02, width);
+            b.height += 1.3 * size * pt;
+            let y = b.height - 8.0 * pt;
+            b.marks.extend(pen.text(input.part, Style::Italic, size, 0.02, width / 2.0, y, Align::Centre, ink(INK)));
+        }
         return b;
     }
     let (size, lines) = title_lines(pen, &name, width);
@@ -276,6 +294,11 @@ pub(super) fn title(pen: &Pen, input: &SheetInput, width: f32, is_band: bool) ->
         let era =
             pen.text(input.era, Style::Semibold, era_size, 0.05, width / 2.0, y, Align::Centre, ink([122, 36, 40]));
         b.marks.extend(era);
+    }
+    if !input.part.is_empty() {
+        let size = pen.fitted(input.part, Style::Italic, 11.0, 0.02, width * 0.9);
+        y += (size + 5.0) * pt;
+        b.marks.extend(pen.text(input.part, Style::Italic, size, 0.02, width / 2.0, y, Align::Centre, ink(INK)));
     }
     y += 10.0 * pt;
     // A tapering rule with a diamond.
@@ -294,6 +317,10 @@ pub(super) fn title(pen: &Pen, input: &SheetInput, width: f32, is_band: bool) ->
 /// A title in at most three lines, with the greatest size in points at which they fit `width`.
 fn title_lines(pen: &Pen, title: &str, width: f32) -> (f32, Vec<String>) {
     let measure = |t: &str, size: f32| pen.fonts.shape(t, Style::Regular, true).width(size * pen.pt, 0.12);
+    // One line looks better than two that are a little larger.
+    if let Some(size) = [27.0, 24.0, 21.0, 19.0].into_iter().find(|&size| measure(title, size) <= width) {
+        return (size, vec![title.to_string()]);
+    }
     for size in [27.0, 24.0, 21.0, 19.0, 17.0, 15.0] {
         let mut lines: Vec<String> = Vec::new();
         for word in title.split_whitespace() {
@@ -325,8 +352,8 @@ pub(super) struct Legend<'a> {
     pub kinds: &'a [String],
     /// Greatest height and depth in view, metres; `None` where there is no land or sea.
     pub heights: (Option<(f32, f32)>, Option<f32>),
-    /// Whether contested cells are in view.
-    pub is_contested: bool,
+    /// Pairs of holder and rival that contest land in view, the greatest first; holder 0 is nobody.
+    pub contests: &'a [((u16, u16), usize)],
     /// Whether rivers are in view.
     pub has_rivers: bool,
     /// Pixels per metre at the centre and direction of north.
@@ -342,7 +369,7 @@ pub(super) fn legend(pen: &Pen, l: &Legend, width: f32) -> Vec<Block> {
         rows.sort_by(|a, b| a.claim.name.cmp(&b.claim.name).then(a.code.cmp(&b.code)));
         if !rows.is_empty() {
             blocks.push(pen.heading(title, width));
-            blocks.extend(rows.iter().map(|p| polity_row(pen, p, l.keys, width)));
+            blocks.extend(rows.iter().map(|p| polity_row(pen, p, l, width)));
         }
     };
     of("Polities", &[ClaimKind::Polity, ClaimKind::Composite]);
@@ -371,7 +398,7 @@ pub(super) fn legend(pen: &Pen, l: &Legend, width: f32) -> Vec<Block> {
     blocks
 }
 
-fn polity_row(pen: &Pen, p: &PolityRegion, keys: &[(u16, usize)], width: f32) -> Block {
+fn polity_row(pen: &Pen, p: &PolityRegion, l: &Legend, width: f32) -> Block {
     let pt = pen.pt;
     let swatch = 21.0 * pt;
     let x = swatch + 6.0 * pt;
@@ -380,7 +407,7 @@ fn polity_row(pen: &Pen, p: &PolityRegion, keys: &[(u16, usize)], width: f32) ->
     let is_people = c.kind == ClaimKind::People;
     let style = if is_people { Style::Italic } else { Style::Regular };
     let mut y = 0.0;
-    let number = keys.iter().find(|k| k.0 == p.code).map(|k| format!("{} ", k.1)).unwrap_or_default();
+    let number = l.keys.iter().find(|k| k.0 == p.code).map(|k| format!("{} ", k.1)).unwrap_or_default();
     let mut end = x;
     for line in pen.wrap(&format!("{number}{}", c.name), style, 8.4, width - x) {
         y += 10.4 * pt;
@@ -424,14 +451,18 @@ fn polity_row(pen: &Pen, p: &PolityRegion, keys: &[(u16, usize)], width: f32) ->
         );
         b.marks.extend(aa);
     } else {
-        // The swatch shows wash and ribbon as on the map, on pale land.
-        let ground: Rgb = land_tint(350.0);
-        let tone = |s: f32| ink(washed(ground, p.colour, s).map(|v| v as u8));
-        if c.kind == ClaimKind::Claim {
-            b.marks.extend(stripes(ink(ground.map(|v| v as u8)), tone(STRIPE), swatch, top, h, pt));
+        // A claim looks as on the map: hatched in both colours where it is contested.
+        let is_of = |pair: (u16, u16)| pair.0 == p.code || pair.1 == p.code;
+        if let Some((pair, _)) = l.contests.iter().find(|c| c.0.1 == p.code).or(l.contests.iter().find(|c| is_of(c.0)))
+            && c.kind == ClaimKind::Claim
+        {
+            b.marks.extend(hatched(l, *pair, swatch, top, h, pt));
             b.height = y.max(h + top) + 2.6 * pt;
             return b;
         }
+        // The swatch shows wash and ribbon as on the map, on pale land.
+        let ground: Rgb = land_tint(350.0);
+        let tone = |s: f32| ink(washed(ground, p.colour, s).map(|v| v as u8));
         b.marks.extend(rectangle(0.0, top, swatch, top + h).map(|r| Mark::Fill(r, tone(RIBBON))));
         let rim = 2.6 * pt;
         b.marks.extend(rectangle(rim, top + rim, swatch - rim, top + h - rim).map(|r| Mark::Fill(r, tone(WASH))));
@@ -441,23 +472,31 @@ fn polity_row(pen: &Pen, p: &PolityRegion, keys: &[(u16, usize)], width: f32) ->
     b
 }
 
-/// A swatch of stripes in a thin frame, `width` by `height` from `top` down.
-fn stripes(ground: Ink, stripe: Ink, width: f32, top: f32, height: f32, pt: f32) -> Vec<Mark> {
-    let mut marks: Vec<Mark> =
-        rectangle(0.0, top, width, top + height).map(|r| Mark::Fill(r, ground)).into_iter().collect();
-    let (w, step) = (2.6 * pt, 6.4 * pt);
-    let mut x = 0.3 * step;
-    while x < width + height {
-        // Cut at the sides of the swatch, corner by corner.
-        let at = |x: f32, y: f32| (x - (y - top)).clamp(0.0, width);
-        let steps = 24;
-        let side =
-            |x: f32| (0..=steps).map(move |k| top + height * k as f32 / steps as f32).map(move |y| (at(x, y), y));
-        let corners: Vec<(f32, f32)> = side(x).chain(side(x + w).collect::<Vec<_>>().into_iter().rev()).collect();
-        marks.extend(path_through(&corners, true).map(|p| Mark::Fill(p, stripe)));
-        x += step;
+/// A swatch of land that `pair` contests, as on the map, `width` by `height` from `top` down.
+fn hatched(l: &Legend, (holder, rival): (u16, u16), width: f32, top: f32, height: f32, pt: f32) -> Vec<Mark> {
+    let ground = land_tint(350.0);
+    let colour = |code: u16| l.input.polities.iter().find(|p| p.code == code).map(|p| p.colour);
+    let tone = |c: [u8; 3], s: f32| ink(washed(ground, c, s).map(|v| v as u8));
+    let base = colour(holder).map_or(ink(ground.map(|v| v as u8)), |c| tone(c, WASH));
+    let outline = rectangle(0.0, top, width, top + height);
+    let mut marks: Vec<Mark> = outline.iter().map(|r| Mark::Fill(r.clone(), base)).collect();
+    let (wide, step) = (HATCH_WIDE_PT * pt, HATCH_PT * pt);
+    for (code, first) in [(holder, 0.0), (rival, 0.5)] {
+        let Some(stripe) = colour(code).map(|c| tone(c, STRIPE)) else { continue };
+        let mut x = first * step;
+        while x < width + height {
+            // Cut at the sides of the swatch, corner by corner.
+            let at = |x: f32, y: f32| (x - (y - top)).clamp(0.0, width);
+            let steps = 24;
+            let side =
+                |x: f32| (0..=steps).map(move |k| top + height * k as f32 / steps as f32).map(move |y| (at(x, y), y));
+            let corners: Vec<(f32, f32)> =
+                side(x).chain(side(x + wide).collect::<Vec<_>>().into_iter().rev()).collect();
+            marks.extend(path_through(&corners, true).map(|p| Mark::Fill(p, stripe)));
+            x += step;
+        }
     }
-    marks.extend(rectangle(0.0, top, width, top + height).map(|r| Mark::line(r, ink(INK), 0.35 * pt)));
+    marks.extend(outline.iter().flat_map(|r| contested_marks(r, pt)));
     marks
 }
 
@@ -485,13 +524,8 @@ fn line_rows(pen: &Pen, l: &Legend) -> Vec<Block> {
     if l.borders.iter().any(|b| b.1) {
         row(styled(Certainty::Approximate, true), "Border of a part");
     }
-    if l.is_contested {
-        let ground = land_tint(350.0);
-        let (a, b) = ([196, 120, 96], [96, 130, 170]);
-        let fill = |c: Rgb| ink(c.map(|v| v as u8));
-        let marks =
-            stripes(fill(washed(ground, a, WASH)), fill(washed(ground, b, STRIPE)), 28.0 * pt, 1.6 * pt, 9.0 * pt, pt);
-        row(marks, "Contested: stripes in the rival’s colour");
+    if let Some((pair, _)) = l.contests.first() {
+        row(hatched(l, *pair, 28.0 * pt, 1.6 * pt, 9.0 * pt, pt), "Contested, in the colours of both sides");
     }
     if l.has_rivers {
         let river =

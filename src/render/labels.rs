@@ -15,7 +15,7 @@ use super::{LabelKind, PlacedLabel, SheetInput};
 use crate::borders::{BorderLine, ClaimKind, PolityRegion};
 use crate::pack::{Peak, PhysicalName, Place};
 use crate::raster::Raster;
-use crate::water::{River, WaterKind};
+use crate::water::{River, WaterBody, WaterKind};
 use geo::Area as _;
 use geo::MultiPolygon;
 use std::collections::HashSet;
@@ -79,7 +79,6 @@ pub(super) fn letter(
         sea: &ground.sea,
         out: Lettering::default(),
         reserved: HashSet::new(),
-        signs: Vec::new(),
     };
     for (c, _) in &scene.borders {
         w.placing.mark_line(c.points(), 4);
@@ -106,6 +105,12 @@ pub(super) fn letter(
     for (k, (at, p)) in peaks.iter().enumerate().filter(|(_, p)| p.1.rank <= 1) {
         w.reserve(places.len() + k, symbol("peak", p.rank, *at, pt).quad);
     }
+    // The others are missed the less the lower they rank.
+    let weight = |rank: u8| [1.2, 1.2, 1.0, 0.8, 0.4][rank.min(4) as usize];
+    let signs = places.iter().map(|(at, p)| (symbol(&p.kind, p.rank, *at, pt).quad, p.rank));
+    for (quad, rank) in signs.chain(peaks.iter().map(|(at, p)| (symbol("peak", p.rank, *at, pt).quad, 4))) {
+        w.placing.want(quad, weight(rank));
+    }
     let mut polities: Vec<_> = input.polities.iter().collect();
     let class = |p: &PolityRegion| match p.claim.kind {
         ClaimKind::Part => 2,
@@ -116,7 +121,7 @@ pub(super) fn letter(
     let (states, others): (Vec<&PolityRegion>, Vec<&PolityRegion>) = polities.into_iter().partition(|p| class(p) == 0);
     // Seats of rulers and great towns are where they are; names of states can give way. Small states have the least
     // choice.
-    for (k, (at, p)) in places.iter().enumerate().filter(|(_, p)| p.1.rank <= 1) {
+    for (k, (at, p)) in places.iter().enumerate().filter(|(_, p)| p.1.rank <= 1 || p.1.kind == "capital") {
         w.place(k, *at, p);
     }
     for p in states {
@@ -125,12 +130,19 @@ pub(super) fn letter(
     w.out.in_view.extend(ground.contested.values.iter().copied().filter(|&c| c != 0));
     let physical = |w: &mut Writer, rank: u8| {
         for (line, name) in scene.physical.iter().filter(|p| p.1.rank.clamp(1, 4) == rank) {
-            let body = input.water_bodies.iter().find(|b| b.name == name.name && b.kind == WaterKind::Sea);
+            // "Lake Sevan" letters the lake "Sevan".
+            let is_named = |b: &&WaterBody| match (b.kind, name.kind.as_str()) {
+                (WaterKind::Sea, "sea") => b.name == name.name,
+                (WaterKind::Lake, "lake") => b.name == name.name || name.name.split(' ').any(|w| w == b.name),
+                _ => false,
+            };
+            let body = input.water_bodies.iter().find(is_named);
             w.physical(line, name, body.map(|b| to_pixels(&b.area, to_px)));
         }
     };
     let towns = |w: &mut Writer, rank: u8| {
-        for (k, (at, p)) in places.iter().enumerate().filter(|(_, p)| p.1.rank.clamp(1, 4) == rank) {
+        let others = places.iter().enumerate().filter(|(_, p)| p.1.kind != "capital");
+        for (k, (at, p)) in others.filter(|(_, p)| p.1.rank.clamp(1, 4) == rank) {
             w.place(k, *at, p);
         }
     };
@@ -169,24 +181,24 @@ struct Writer<'a> {
     out: Lettering,
     /// Signs whose ground is taken already.
     reserved: HashSet<usize>,
-    /// Boxes of all signs in view of the names that are still to come.
-    signs: Vec<Quad>,
 }
+
+/// One way to set a name: its penalty, and what builds it.
+type Way<'a> = (f32, Box<dyn Fn(&Writer) -> Option<Lettered> + 'a>);
 
 impl Writer<'_> {
     /// Keeps the ground of a sign, if it is free.
     fn reserve(&mut self, sign: usize, quad: Quad) {
         if self.placing.is_free(&[quad]) {
             self.placing.take(&[quad]);
-            self.signs.push(quad);
             self.reserved.insert(sign);
         }
     }
 
     /// Writes letters that have been found a place.
     fn write(&mut self, text: &str, kind: LabelKind, set: Lettered, colour: Ink, halo_pt: f32) {
-        self.placing.take(&set.quads);
-        let boxes = set.quads.iter().map(|q| q.map(|p| [p.x, p.y])).collect();
+        self.placing.take(&set.ground());
+        let boxes = set.ground().iter().map(|q| q.map(|p| [p.x, p.y])).collect();
         self.out.placed.push(PlacedLabel { text: text.to_string(), kind, boxes });
         let halo = ink(PAPER).at(if kind == LabelKind::Polity { 0.6 } else { 0.78 });
         self.out.letters.push(Letters { path: set.path, ink: colour, halo, halo_px: halo_pt * self.pt });
@@ -196,10 +208,28 @@ impl Writer<'_> {
     fn cheapest(&self, candidates: impl IntoIterator<Item = (Lettered, f32)>) -> Option<Lettered> {
         let mut best: Option<(Lettered, f32)> = None;
         for (set, penalty) in candidates {
-            if best.as_ref().is_some_and(|b| b.1 <= penalty) || !self.placing.is_free(&set.quads) {
+            if best.as_ref().is_some_and(|b| b.1 <= penalty) || !self.placing.is_free(&set.ground()) {
                 continue;
             }
-            let cost = penalty + self.placing.cost(&set.quads);
+            let cost = penalty + self.placing.cost_of(&set);
+            if best.as_ref().is_none_or(|b| cost < b.1) {
+                best = Some((set, cost));
+            }
+        }
+        best.map(|b| b.0)
+    }
+
+    /// The cheapest free one of `ways`, built one by one until none can be cheaper; `more` adds to the cost of one that is
+    /// free.
+    fn cheapest_way(&self, mut ways: Vec<Way>, more: impl Fn(&Writer, &Lettered) -> f32) -> Option<Lettered> {
+        ways.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut best: Option<(Lettered, f32)> = None;
+        for (penalty, build) in ways {
+            if best.as_ref().is_some_and(|b| b.1 <= penalty) {
+                break;
+            }
+            let Some(set) = build(self).filter(|s| self.placing.is_free(&s.ground())) else { continue };
+            let cost = penalty + self.placing.cost_of(&set) + more(self, &set);
             if best.as_ref().is_none_or(|b| cost < b.1) {
                 best = Some((set, cost));
             }
@@ -237,7 +267,7 @@ impl Writer<'_> {
                 return self.write(&p.claim.name, kind, set, colour, halo);
             }
         }
-        if self.pointed_at(short, &p.claim.name, kind, area.heart(), colour) {
+        if self.pointed_at(&text, &p.claim.name, kind, area.heart(), colour) {
             return;
         }
         let number = self.out.keys.len() + 1;
@@ -278,11 +308,11 @@ impl Writer<'_> {
                     let Some(set) = self.block(lines, size, centre) else { continue };
                     let leader = leader(&set.quads, target, pt);
                     let mut all = set.quads.clone();
-                    all.extend(leader);
+                    all.extend(leader.map(|end| strip(target, end, pt)));
                     if self.placing.is_free(&all) {
-                        if leader.is_some() {
-                            self.placing.take(&all[all.len() - 1..]);
-                            self.draw_leader(&set.quads, target);
+                        if let Some(end) = leader {
+                            self.placing.take(&[strip(target, end, pt)]);
+                            self.draw_leader(end, target);
                         }
                         self.write(name, kind, set, colour, 0.8);
                         return true;
@@ -296,8 +326,8 @@ impl Writer<'_> {
         false
     }
 
-    fn draw_leader(&mut self, quads: &[Quad], target: Point) {
-        let end = nearest_on(quads, target);
+    /// A thin line from a dot at `target` to `end`.
+    fn draw_leader(&mut self, end: Point, target: Point) {
         let line = path_through(&[(target.x, target.y), (end.x, end.y)], false);
         let marks = [(1.3, PAPER), (0.45, INK)].map(|(w, c)| (w * self.pt, ink(c)));
         for (width, ink) in marks {
@@ -321,7 +351,7 @@ impl Writer<'_> {
                     continue;
                 }
                 if reach > r {
-                    self.draw_leader(&[quad], target);
+                    self.draw_leader(nearest_on(&[quad], target), target);
                 }
                 let size = 7.0 * pt;
                 let at = point(c.x - line.width(size, 0.0) / 2.0, c.y + CAP_EM * size / 2.0);
@@ -348,7 +378,7 @@ impl Writer<'_> {
             path.push_path(&set.path);
             quads.extend(set.quads);
         }
-        Some(Lettered { path: path.finish()?, quads })
+        Some(Lettered { path: path.finish()?, quads, gaps: Vec::new() })
     }
 
     /// A sign with its name beside it, or nothing.
@@ -409,72 +439,103 @@ impl Writer<'_> {
         self.write(text, kind, set, colour, 0.75);
     }
 
-    /// The name of a sea, range or plain along its line; a sea whose line has no room in view is named across what is in
-    /// view of its `outline`.
+    /// The name of a sea, lake, range or plain along what is in view of its line; a sea or lake whose line has no room
+    /// there is named across what is in view of its `outline`.
     fn physical(&mut self, line: &[Point], name: &PhysicalName, outline: Option<MultiPolygon<f64>>) {
         let pt = self.pt;
         let rank = name.rank.clamp(1, 4) as usize - 1;
         let (style, colour, sizes, capitals, most) = match name.kind.as_str() {
             "sea" => (Style::Italic, ink(WATER_INK), [20.0, 13.0, 10.5, 8.5], true, 0.9),
             "lake" => (Style::Italic, ink(WATER_INK), [8.4, 7.6, 7.0, 6.6], false, 0.3),
-            "range" => (Style::Regular, ink(MOUNTAIN_INK), [12.6, 9.8, 8.2, 7.2], true, 1.7),
-            _ => (Style::Italic, ink([98, 82, 48]), [11.0, 9.4, 8.2, 7.2], false, 0.9),
+            "range" => (Style::Regular, ink(MOUNTAIN_INK), [13.2, 10.0, 8.2, 7.2], true, 1.1),
+            _ => (Style::Italic, ink([98, 82, 48]), [11.0, 9.4, 8.2, 7.2], false, 0.8),
+        };
+        let kind = match name.kind.as_str() {
+            "sea" => LabelKind::Sea,
+            "lake" => LabelKind::Lake,
+            _ => LabelKind::Physical,
         };
         let text = if capitals { name.name.to_uppercase() } else { name.name.clone() };
         let shaped = self.fonts.shape(&text, style, true);
-        let mut candidates = Vec::new();
         let least = if capitals { 0.12 } else { 0.03 };
         let breaks = self.line_breaks(&text, style);
+        let area = outline.and_then(|o| area_inside(&o, self.placing.size()));
+        let (width, height) = self.placing.size();
+        let whole = Curve::through(line.iter().copied());
+        let course = whole.as_ref().and_then(|c| {
+            let pieces = c.spline().readable().clipped(width as f32, height as f32);
+            pieces.into_iter().max_by(|a, b| a.length().total_cmp(&b.length()))
+        });
+        let mut ways: Vec<Way> = Vec::new();
         for (shrink, penalty) in [(1.0, 0.0), (0.86, 0.6), (0.74, 1.4), (0.6, 2.4)] {
             let size = sizes[rank] * pt * shrink;
-            let width = shaped.width(size, least);
-            match Curve::through(line.iter().copied()) {
-                Some(c) => {
-                    let course = c.spline().readable().smoothed(2.0 * pt, 8.0 * pt);
-                    let spacing = shaped.spacing_for(size, course.length() * 0.86).clamp(least, most);
-                    let width = shaped.width(size, spacing);
-                    let short = (width - course.length()).max(0.0) / 2.0 + 2.0 * size;
-                    let slack = ((course.length() - width) / 2.0).max(size);
+            if size < LEAST_PT * pt {
+                continue;
+            }
+            if let Some(c) = &course {
+                let course = c.smoothed(2.0 * pt, 8.0 * pt);
+                let widest = shaped.spacing_for(size, course.length() * 0.86).clamp(least, most);
+                let (a, b) = (course.point_at(0.0), course.point_at(course.length()));
+                // Letters that stand on end are read last.
+                let steep = kind == LabelKind::Lake && (b.x - a.x).abs() < 0.6 * (b.y - a.y).abs();
+                let penalty = penalty + if steep { 0.9 } else { 0.0 };
+                for (part, closer) in [(1.0, 0.0), (0.66, 0.3), (0.33, 0.7), (0.0, 1.2)] {
+                    let spacing = least + part * (widest - least);
+                    let set_width = shaped.width(size, spacing);
+                    let short = (set_width - course.length()).max(0.0) / 2.0 + 2.0 * size;
+                    let slack = ((course.length() - set_width) / 2.0).max(size);
                     for aside in [0.0f32, -1.0, 1.0, -2.0, 2.0, -3.2, 3.2] {
-                        let Some(run) = course.beside(aside * size * 0.8).and_then(|c| lengthened(&c, short)) else {
-                            continue;
-                        };
-                        for along in [0.0f32, -0.5, 0.5, -1.0, 1.0] {
-                            let middle = run.length() / 2.0 + along * slack;
-                            let set = self.fonts.along(&shaped, size, spacing, &run, middle, CAP_EM * size / 2.0);
-                            let moved = 0.25 * aside.abs() + 0.3 * along.abs();
-                            candidates.extend(set.map(|s| (s, penalty + moved)));
+                        let run = course.beside(aside * size * 0.8).and_then(|c| lengthened(&c, short));
+                        for along in [0.0f32, -0.33, 0.33, -0.66, 0.66, -1.0, 1.0] {
+                            let (run, shaped) = (run.clone(), &shaped);
+                            let penalty = penalty + closer + 0.5 * aside.abs() + 0.3 * along.abs();
+                            ways.push((
+                                penalty,
+                                Box::new(move |w| {
+                                    let run = run.as_ref()?;
+                                    let middle = run.length() / 2.0 + along * slack;
+                                    w.fonts.along(shaped, size, spacing, run, middle, CAP_EM * size / 2.0)
+                                }),
+                            ));
                         }
                     }
+                    if widest <= least {
+                        break;
+                    }
                 }
-                None => {
-                    let Some(&at) = line.first() else { return };
-                    let spacing = if capitals { 0.3f32.min(most) } else { least.max(0.08) };
-                    let width = shaped.width(size, spacing).max(width);
-                    for (dx, dy) in (-3..=3).flat_map(|x| (-3..=3).map(move |y| (x as f32, y as f32))) {
-                        let c = point(at.x + dx * 1.5 * size, at.y + dy * size);
-                        let p = point(c.x - width / 2.0, c.y + CAP_EM * size / 2.0);
-                        let off = 0.2 * (dx.abs() + dy.abs());
-                        let set = self.fonts.straight(&shaped, size, spacing, p, 0.0);
-                        candidates.extend(set.map(|s| (s, penalty + off)));
-                        for lines in &breaks[1..] {
-                            candidates.extend(self.block(lines, size, c).map(|s| (s, penalty + off + 0.7)));
-                        }
+            } else if let (None, Some(&at)) = (&whole, line.first()) {
+                let spacing = if capitals { 0.3f32.min(most) } else { least.max(0.08) };
+                let width = shaped.width(size, spacing);
+                for (dx, dy) in (-3..=3).flat_map(|x| (-3..=3).map(move |y| (x as f32, y as f32))) {
+                    let c = point(at.x + dx * 1.5 * size, at.y + dy * size);
+                    let p = point(c.x - width / 2.0, c.y + CAP_EM * size / 2.0);
+                    let penalty = penalty + 0.2 * (dx.abs() + dy.abs());
+                    let shaped = &shaped;
+                    ways.push((penalty, Box::new(move |w| w.fonts.straight(shaped, size, spacing, p, 0.0))));
+                    for lines in &breaks[1..] {
+                        ways.push((penalty + 0.7, Box::new(move |w| w.block(lines, size, c))));
                     }
                 }
             }
+            if let (LabelKind::Lake, Some(area)) = (kind, &area) {
+                let heart = area.heart();
+                for lines in &breaks {
+                    let widest = lines.iter().map(|l| l.width(size, 0.0)).fold(0.0, f32::max);
+                    let spill = (widest / (2.0 * area.clearance_at(heart)).max(1.0) - 1.0).max(0.0);
+                    ways.push((penalty + 0.5 + 1.5 * spill, Box::new(move |w| w.block(lines, size, heart))));
+                }
+            }
         }
-        let kind = if name.kind == "sea" { LabelKind::Sea } else { LabelKind::Physical };
-        if kind == LabelKind::Sea {
-            // Letters on land say the wrong thing.
-            candidates.iter_mut().for_each(|(set, penalty)| *penalty += 6.0 * self.dry_part(&set.quads));
-        }
-        let mut set = self.cheapest(candidates);
-        if let (None, Some(area)) = (&set, outline.and_then(|o| area_inside(&o, self.placing.size()))) {
+        // Letters on land say the wrong thing about a sea.
+        let land = |w: &Writer, set: &Lettered| {
+            if kind == LabelKind::Sea { 6.0 * w.dry_part(&set.quads) } else { 0.0 }
+        };
+        let mut set = self.cheapest_way(ways, land);
+        if let (None, Some(area)) = (&set, area) {
             let sizes =
-                [1.0, 0.86, 0.74, 0.64, 0.55].map(|f| f * sizes[rank] * pt).into_iter().filter(|s| *s > 6.5 * pt);
+                [1.0, 0.86, 0.74, 0.64, 0.55].map(|f| f * sizes[rank] * pt).into_iter().filter(|s| *s > LEAST_PT * pt);
             let fit = NameFit { sizes: sizes.collect(), edge: 2.0 * pt, spacing_em: (least, most) };
-            set = fit_name(self.fonts, &area, &self.line_breaks(&text, style), &fit, &self.placing);
+            set = fit_name(self.fonts, &area, &breaks, &fit, &self.placing);
         }
         if let Some(set) = set {
             self.write(&name.name, kind, set, colour, if kind == LabelKind::Sea { 0.0 } else { 0.7 });
@@ -587,6 +648,9 @@ impl Writer<'_> {
     }
 }
 
+/// The smallest letters of physical names, points.
+const LEAST_PT: f32 = 6.1;
+
 /// All ways to cut `words` words into `lines` runs: the positions of the cuts, ends included.
 fn cuts(words: usize, lines: usize) -> Vec<Vec<usize>> {
     match lines {
@@ -678,24 +742,29 @@ fn nearest_on(quads: &[Quad], target: Point) -> Point {
     best
 }
 
-/// The box of a leader from `target` to the boxes; `None` where they are close already.
-fn leader(quads: &[Quad], target: Point, pt: f32) -> Option<Quad> {
+/// The end of a leader from `target` to the boxes, short of the letters; `None` where they are so close
+/// that a leader would be a stump.
+fn leader(quads: &[Quad], target: Point, pt: f32) -> Option<Point> {
     let end = nearest_on(quads, target);
     let d = end.to(target);
-    if d < 3.0 * pt {
+    let length = d - 1.2 * pt;
+    if length < 5.0 * pt {
         return None;
     }
-    // Stops short of the letters, which would otherwise collide with their own leader.
-    let t = (d - 1.2 * pt) / d;
-    let end = point(target.x + (end.x - target.x) * t, target.y + (end.y - target.y) * t);
-    let (nx, ny) = ((end.y - target.y) / d * 0.5 * pt, (target.x - end.x) / d * 0.5 * pt);
-    let q = [
-        point(target.x - nx, target.y - ny),
-        point(target.x + nx, target.y + ny),
-        point(end.x + nx, end.y + ny),
-        point(end.x - nx, end.y - ny),
-    ];
-    Some(q)
+    let t = length / d;
+    Some(point(target.x + (end.x - target.x) * t, target.y + (end.y - target.y) * t))
+}
+
+/// The box of a line a point wide.
+fn strip(from: Point, to: Point, pt: f32) -> Quad {
+    let d = from.to(to).max(1e-3);
+    let (nx, ny) = ((to.y - from.y) / d * 0.5 * pt, (from.x - to.x) / d * 0.5 * pt);
+    [
+        point(from.x - nx, from.y - ny),
+        point(from.x + nx, from.y + ny),
+        point(to.x + nx, to.y + ny),
+        point(to.x - nx, to.y - ny),
+    ]
 }
 
 /// The curve with straight ends longer by `by`.

@@ -72,6 +72,20 @@ pub(super) struct Lettered {
     pub path: Path,
     /// Tight boxes: one for a straight line, one per letter on a curve.
     pub quads: Vec<Quad>,
+    /// Boxes between the letters of a spaced line: nothing else may break a name, though lines may run through it.
+    pub gaps: Vec<Quad>,
+}
+
+impl Lettered {
+    /// All that nothing else may enter: letters and what lies between them.
+    pub fn ground(&self) -> Vec<Quad> {
+        self.quads.iter().chain(&self.gaps).copied().collect()
+    }
+}
+
+/// The boxes between neighbouring letters.
+fn between(letters: &[Quad]) -> Vec<Quad> {
+    letters.windows(2).map(|w| [w[0][1], w[1][0], w[1][3], w[0][2]]).collect()
 }
 
 /// Height of capitals in ems, for centring.
@@ -163,7 +177,7 @@ impl Fonts {
         let flat = flat.finish()?;
         let turn = rotation(angle, at);
         let quad = turned(&flat, turn);
-        Some(Lettered { path: flat.transform(turn)?, quads: vec![quad] })
+        Some(Lettered { path: flat.transform(turn)?, quads: vec![quad], gaps: Vec::new() })
     }
 
     /// `line` with its middle at arc length `middle` of `curve`, letters upright on it, the baseline `drop` below the
@@ -198,7 +212,7 @@ impl Fonts {
             }
             pen += (g.advance + if g.advance > 0.0 { spacing_em } else { 0.0 }) * size;
         }
-        Some(Lettered { path: all.finish()?, quads })
+        Some(Lettered { path: all.finish()?, gaps: between(&quads), quads })
     }
 
     fn push(&self, into: &mut PathBuilder, g: &Glyph, transform: Transform) {

@@ -54,6 +54,8 @@ pub struct SheetInput<'a> {
     pub project: &'a dyn Fn(LonLat) -> Option<Xy>,
     /// Title, for example "The Caucasus".
     pub title: &'a str,
+    /// The part of the region that is shown, for example "43–45° E, 41–42° N"; empty when it is all of it.
+    pub part: &'a str,
     /// The era as printed, for example "1200 CE".
     pub era: &'a str,
     /// The era's first year (historian's numbering), for dated names.

@@ -92,7 +92,8 @@ impl Area {
         point(self.origin.x + (col as f32 + 0.5) * self.cell, self.origin.y + (row as f32 + 0.5) * self.cell)
     }
 
-    fn clearance_at(&self, p: Point) -> f32 {
+    /// Pixels from `p` to the edge of the region; 0 outside it.
+    pub fn clearance_at(&self, p: Point) -> f32 {
         let (c, r) = ((p.x - self.origin.x) / self.cell, (p.y - self.origin.y) / self.cell);
         if c < 0.0 || r < 0.0 || c >= self.clearance.cols as f32 || r >= self.clearance.rows as f32 {
             return 0.0;
@@ -154,8 +155,8 @@ pub(super) fn fit_name(
             break;
         }
         let Some(set) = set_lines(fonts, &breaks[c.lines], c.size, c.spacing_em, &c.curve) else { continue };
-        if placing.is_free(&set.quads) {
-            let score = c.score / (1.0 + 0.08 * placing.cost(&set.quads));
+        if placing.is_free(&set.ground()) {
+            let score = c.score / (1.0 + 0.08 * placing.cost_of(&set));
             if best.as_ref().is_none_or(|b| score > b.0) {
                 best = Some((score, set));
             }
@@ -220,6 +221,7 @@ fn set_lines(fonts: &Fonts, lines: &[Line], size: f32, spacing_em: f32, curve: &
                 b.push_path(&set.path);
                 sum.path = b.finish()?;
                 sum.quads.extend(set.quads);
+                sum.gaps.extend(set.gaps);
             }
         }
     }

@@ -2,7 +2,7 @@
 //! few lines under them. Sheet pixels of the map window.
 
 use super::curve::{Point, point};
-use super::lettering::Quad;
+use super::lettering::{Lettered, Quad};
 use crate::raster::Raster;
 use std::collections::HashMap;
 
@@ -20,6 +20,8 @@ pub(super) struct Placing {
     quads: Vec<Quad>,
     buckets: HashMap<(i32, i32), Vec<usize>>,
     lines: Raster<u8>,
+    /// Boxes that are still to be filled, with what covering one costs.
+    wanted: Vec<(Quad, f32)>,
 }
 
 impl Placing {
@@ -33,6 +35,7 @@ impl Placing {
             quads: Vec::new(),
             buckets: HashMap::new(),
             lines,
+            wanted: Vec::new(),
         }
     }
 
@@ -57,8 +60,29 @@ impl Placing {
         }
     }
 
+    /// Asks for `quad` to be left free, for what is placed later; covering it costs `weight`.
+    pub fn want(&mut self, quad: Quad, weight: f32) {
+        self.wanted.push((quad, weight));
+    }
+
+    /// What it costs to set letters: marked lines under their boxes, and boxes wanted later that they or the gaps between
+    /// them cover.
+    pub fn cost_of(&self, set: &Lettered) -> f32 {
+        let ground = set.ground();
+        let (lo, hi) = ground
+            .iter()
+            .map(bounds)
+            .fold((point(f32::MAX, f32::MAX), point(f32::MIN, f32::MIN)), |(a, b), (lo, hi)| {
+                (point(a.x.min(lo.x), a.y.min(lo.y)), point(b.x.max(hi.x), b.y.max(hi.y)))
+            });
+        let frame = upright(lo.x, lo.y, hi.x, hi.y);
+        let near = self.wanted.iter().filter(|(q, _)| overlap(&frame, q));
+        let covered = near.filter(|(q, _)| ground.iter().any(|g| overlap(g, q))).map(|(_, weight)| weight);
+        self.cost(&set.quads) + covered.sum::<f32>()
+    }
+
     /// How much of marked lines lies under `quads`: weight times pixels of line, per hundred.
-    pub fn cost(&self, quads: &[Quad]) -> f32 {
+    fn cost(&self, quads: &[Quad]) -> f32 {
         let step = LINE_CELL as f32;
         let mut sum = 0u32;
         for q in quads {
@@ -192,6 +216,20 @@ mod tests {
         p.take(&[upright(10.0, 10.0, 30.0, 20.0)]);
         assert!(!p.is_free(&[upright(31.0, 10.0, 40.0, 20.0)]));
         assert!(p.is_free(&[upright(33.0, 10.0, 40.0, 20.0)]));
+    }
+
+    #[test]
+    fn what_is_wanted_later_costs_to_cover() {
+        let mut p = Placing::new(100, 100, 0.0);
+        p.want(upright(40.0, 40.0, 44.0, 44.0), 0.7);
+        let mut path = tiny_skia::PathBuilder::new();
+        path.push_rect(tiny_skia::Rect::from_ltrb(0.0, 0.0, 1.0, 1.0).unwrap());
+        let letters = vec![upright(10.0, 38.0, 30.0, 46.0), upright(60.0, 38.0, 80.0, 46.0)];
+        let apart = Lettered { path: path.finish().unwrap(), quads: letters, gaps: Vec::new() };
+        assert_eq!(p.cost_of(&apart), 0.0);
+        // The gap between two letters covers it as well.
+        let joined = Lettered { gaps: vec![upright(30.0, 38.0, 60.0, 46.0)], ..apart };
+        assert_eq!(p.cost_of(&joined), 0.7);
     }
 
     #[test]

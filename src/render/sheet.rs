@@ -4,7 +4,9 @@
 use super::SheetInput;
 use super::canvas::{Canvas, Ink, Mark, ink, path_of};
 use super::curve::{Curve, Point, point};
-use super::furniture::{Block, FRAME_PT, Legend, Pen, border_marks, flow, frame, imprint, legend, title};
+use super::furniture::{
+    Block, FRAME_PT, Legend, Pen, border_marks, contested_marks, flow, frame, imprint, legend, title,
+};
 use super::graticule::graticule;
 use super::labels::{Lettering, Scene, letter};
 use super::lettering::Fonts;
@@ -12,6 +14,7 @@ use super::tint::{Ground, PAPER, WATER_INK};
 use crate::borders::{BorderLine, ClaimKind};
 use crate::error::{Error, Result};
 use crate::grid::{LonLat, Xy};
+use crate::raster::Raster;
 use crate::water::River;
 use geo::LineString;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
@@ -27,6 +30,18 @@ pub struct SheetOptions {
     /// Dots per inch when printed, 50 to 1200; default 200. Letters and lines are set in printer's points, so a higher
     /// number makes them larger in pixels; it is written into the PNG and gives the representative fraction.
     pub dpi: f64,
+}
+
+impl SheetOptions {
+    /// The usual options for a map of `cols` x `rows` cells of `cell_m`: 3200 pixels for a country, fewer for a small
+    /// district, where a large sheet would be empty, and for few cells, which would be blots.
+    pub fn fitting(cols: usize, rows: usize, cell_m: f64) -> SheetOptions {
+        let longer = cols.max(rows) as f64;
+        let usual = SheetOptions::default();
+        let by_ground = usual.map_px as f64 * (longer * cell_m / 600_000.0).sqrt();
+        let map_px = by_ground.max(2.0 * longer).min(6.0 * longer).clamp(1200.0, usual.map_px as f64);
+        SheetOptions { map_px: map_px as usize, ..usual }
+    }
 }
 
 impl Default for SheetOptions {
@@ -151,6 +166,7 @@ pub fn draw_sheet(input: &SheetInput, options: &SheetOptions) -> Result<Sheet> {
 
     let ground = Ground::new(input, width, height, to_px);
     let scene = scene(input, width as f32, height as f32, &to_px, &project);
+    let contested = away_from_borders(ground.contested_outlines(), &scene, [width, height], pt);
     let lines = graticule(&project, width, height, px_per_m, f64::from(100.0 * pt));
     let lettering = letter(input, &scene, &ground, &fonts, &to_px, pt);
 
@@ -179,8 +195,14 @@ pub fn draw_sheet(input: &SheetInput, options: &SheetOptions) -> Result<Sheet> {
         }
     }
     draw_parts(&mut map, input, &to_px, &mut drawn, pt);
+    for curve in &contested {
+        for m in path_of(curve).map(|p| contested_marks(&p, pt)).unwrap_or_default() {
+            map.draw(&m);
+        }
+    }
     draw_lettering(&mut map, &lettering);
 
+    let contests = ground.contests();
     let legend = Legend {
         input,
         options,
@@ -189,7 +211,7 @@ pub fn draw_sheet(input: &SheetInput, options: &SheetOptions) -> Result<Sheet> {
         borders: &drawn,
         kinds: &kinds(&lettering, &scene),
         heights: ground.ranges(),
-        is_contested: ground.contested.values.iter().any(|&c| c != 0),
+        contests: &contests,
         has_rivers: !scene.rivers.is_empty(),
         scale: (lines.px_per_m.unwrap_or(px_per_m), lines.north),
     };
@@ -272,6 +294,39 @@ fn scene<'a>(
             })
             .collect(),
     }
+}
+
+/// The parts of outlines that no border line says already.
+fn away_from_borders(outlines: Vec<Curve>, scene: &Scene, [width, height]: [usize; 2], pt: f32) -> Vec<Curve> {
+    let cell = 2.5 * pt;
+    let cell_of = |p: Point| ((p.x.max(0.0) / cell) as usize, (p.y.max(0.0) / cell) as usize);
+    let cells = cell_of(point(width as f32, height as f32));
+    let mut near = Raster::filled(cells.0 + 2, cells.1 + 2, false);
+    for (border, _) in &scene.borders {
+        let steps = (border.length() / (0.5 * cell)).ceil() as usize;
+        for k in 0..=steps {
+            let (c, r) = cell_of(border.point_at(border.length() * k as f32 / steps.max(1) as f32));
+            for (c, r) in
+                (0..3).flat_map(|i| (0..3).map(move |j| ((c + i).saturating_sub(1), (r + j).saturating_sub(1))))
+            {
+                if c < near.cols && r < near.rows {
+                    near.set(c, r, true);
+                }
+            }
+        }
+    }
+    let is_near = |p: &Point| {
+        let (c, r) = cell_of(*p);
+        near.at(c.min(near.cols - 1), r.min(near.rows - 1))
+    };
+    outlines
+        .iter()
+        .flat_map(|c| {
+            let course = c.smoothed(pt, 2.0 * pt);
+            let runs = course.points().split(is_near).filter_map(|run| Curve::through(run.iter().copied()));
+            runs.filter(|run| run.length() > 8.0 * pt).collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 fn stroke(canvas: &mut Canvas, curve: &Curve, ink: Ink, width: f32) {
@@ -464,5 +519,21 @@ impl Page {
             map_y: (top + band).round() as usize,
             marks,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sheet_fits_the_map() {
+        let px = |cols, rows, cell_m| SheetOptions::fitting(cols, rows, cell_m).map_px;
+        // The whole Caucasus at 250 m and at 1 km, a district at 100 m, a valley, and a handful of cells.
+        assert_eq!(px(4435, 3872, 250.0), 3200);
+        assert_eq!(px(1109, 968, 1000.0), 3200);
+        assert_eq!(px(1170, 1100, 100.0), 2340);
+        assert_eq!(px(250, 220, 100.0), 1200);
+        assert_eq!(px(3, 200, 1000.0), 1200);
     }
 }

@@ -227,6 +227,7 @@ impl Land {
                 physical: &self.physical,
                 project: &project,
                 title: &self.title,
+                part: "40–43° E, 42–44° N",
                 era: &self.era,
                 year: self.year,
                 imprint: &self.imprint,
@@ -398,4 +399,74 @@ fn rasters_off_the_grid_and_options_out_of_range_are_refused() {
     land.water = Raster::filled(19, 20, 0);
     let e = land.draw(&options(200)).unwrap_err();
     assert!(e.to_string().contains("water, 19 x 20"), "{e}");
+}
+
+#[test]
+fn a_lake_is_named_where_its_line_has_no_room() {
+    let mut land = Land::new(300, 220, 1000.0, 0);
+    // The line runs outside the view; only the outline says where the lake is.
+    let outside = [lon_lat(-90_000.0, 50_000.0), lon_lat(-60_000.0, 50_000.0)];
+    land.physical.push(PhysicalName {
+        name: "Mirror Lake".into(),
+        name_ru: String::new(),
+        kind: "lake".into(),
+        rank: 2,
+        line: outside.iter().map(|p| (p.lon, p.lat)).collect(),
+    });
+    let sheet = land.draw(&options(900)).unwrap();
+    assert_legible(&sheet);
+    let names: Vec<_> = sheet.labels.iter().filter(|l| l.text == "Mirror Lake").collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    // In the lake, which lies around (0.7, 0.4) of the window.
+    let [w, h] = sheet.map_size.map(|s| s as f32);
+    for p in names[0].boxes.iter().flatten() {
+        assert!((p[0] / w - 0.7).abs() < 0.1 && (p[1] / h - 0.4).abs() < 0.1, "{p:?}");
+    }
+}
+
+#[test]
+fn nothing_breaks_a_spaced_name() {
+    let sheet = Land::new(300, 220, 1000.0, 60).draw(&options(1200)).unwrap();
+    let ridge = sheet.labels.iter().find(|l| l.text == "Great Ridge").unwrap();
+    // Letters and the gaps between them: the boxes are more than the ten letters, and none of another label meets them.
+    assert_eq!(ridge.boxes.len(), 10 + 9);
+    assert_legible(&sheet);
+}
+
+#[test]
+fn contested_land_is_outlined_and_its_sides_are_counted() {
+    let land = Land::new(200, 160, 1000.0, 0);
+    let input = SheetInput {
+        grid: &land.grid,
+        elevation: &land.elevation,
+        water: &land.water,
+        regions: &land.regions,
+        contested: &land.contested,
+        polities: &land.polities,
+        borders: &land.borders,
+        rivers: &land.rivers,
+        water_bodies: &land.water_bodies,
+        places: &land.places,
+        peaks: &land.peaks,
+        physical: &land.physical,
+        project: &project,
+        title: "",
+        part: "",
+        era: "",
+        year: 1200,
+        imprint: &[],
+    };
+    let ground = super::tint::Ground::new(&input, 200, 160, |x, y| (x / 1000.0, -y / 1000.0));
+    // Eastmark (2) holds it, Westland (1) contests it, from 0.55 to 0.65 across and below 0.6.
+    let contests = ground.contests();
+    assert_eq!(contests.len(), 1);
+    assert_eq!(contests[0].0, (2, 1));
+    assert!((contests[0].1 as f32 - 20.0 * 64.0).abs() < 100.0, "{contests:?}");
+    let outlines = ground.contested_outlines();
+    assert_eq!(outlines.len(), 1);
+    for p in outlines[0].points() {
+        assert!(p.x > 107.0 && p.x < 133.0 && p.y > 94.0, "{p:?}");
+        let inner = p.x > 113.0 && p.x < 127.0 && p.y > 100.0;
+        assert!(!inner || p.y > 157.0, "{p:?} lies within");
+    }
 }

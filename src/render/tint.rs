@@ -2,9 +2,12 @@
 //! polity washes with their ribbons, contested hatching. Colours only; lines and letters come on top.
 
 use super::SheetInput;
+use super::curve::{Curve, Point, point};
 use super::hillshade::{HillshadeOptions, Light, Shader, gradient};
 use super::resample::{blur, distance, resample, scan_polygon, vote};
 use crate::borders::ClaimKind;
+use crate::contour::{self, ContourOptions};
+use crate::grid::{Crs, GeoTransform, Grid};
 use crate::raster::Raster;
 use crate::water::WaterKind;
 use geo::{MapCoords, MultiPolygon};
@@ -88,8 +91,17 @@ pub(super) const WASH: f32 = 0.42;
 /// Strength of the ribbon inside a border.
 pub(super) const RIBBON: f32 = 0.88;
 
-/// Strength of the stripes of a rival claimant.
+/// Strength of the stripes on contested land.
 pub(super) const STRIPE: f32 = 0.8;
+/// From a stripe of one claimant to his next, points; the other's stripe lies between.
+pub(super) const HATCH_PT: f32 = 7.0;
+/// Width of a stripe, points.
+pub(super) const HATCH_WIDE_PT: f32 = 2.5;
+
+/// How far the corners of shore lines are rounded on the ground: less than their source (1 : 10 000 000) can tell.
+const SHORE_ROUND_M: f32 = 110.0;
+/// How far depths are smoothed on the ground: about half the distance between soundings.
+const SOUNDINGS_M: f32 = 4500.0;
 
 /// What is known of each pixel of the map window.
 pub(super) struct Ground {
@@ -120,9 +132,16 @@ impl Ground {
     pub fn new(input: &SheetInput, width: usize, height: usize, to_px: impl Fn(f64, f64) -> (f64, f64)) -> Ground {
         let (from, to) = ((input.grid.cols, input.grid.rows), (width, height));
         let kind = |c: usize, r: usize| input.water.at(c, r);
+        let extent = input.grid.extent();
+        let pixel_m = ((extent.max_x - extent.min_x) / width.max(1) as f64) as f32;
+        // The corners of a shore line drawn for smaller scales are rounded, and its edge is crisp again afterwards.
+        let round_px = (SHORE_ROUND_M / pixel_m).clamp(0.8, 8.0);
         let cover = |code: WaterKind| {
             let part = resample(from, to, |c, r| if kind(c, r) == code as u8 { 1.0 } else { 0.0 });
-            blur(&part, 0.8)
+            let mut part = blur(&part, round_px);
+            let steeper = round_px / 0.8;
+            part.values.iter_mut().for_each(|v| *v = ((*v - 0.5) * steeper + 0.5).clamp(0.0, 1.0));
+            part
         };
         let (sea, lake) = (cover(WaterKind::Sea), cover(WaterKind::Lake));
         let wet = |c: usize, r: usize| kind(c, r) == WaterKind::Sea as u8 || kind(c, r) == WaterKind::Lake as u8;
@@ -153,7 +172,7 @@ impl Ground {
             }
         }
         // Soundings are coarse: their tint should flow.
-        let soft = blur_where(&depth, is_sea, (width.max(height) as f32 / 700.0).clamp(1.0, 8.0));
+        let soft = blur_where(&depth, is_sea, (SOUNDINGS_M / pixel_m).clamp(1.0, 40.0));
         let vote_of = |codes: &Raster<u16>| {
             vote(from, to, |c, r| {
                 let code = codes.at(c, r);
@@ -207,6 +226,51 @@ impl Ground {
         (land, sea)
     }
 
+    /// Which pairs of a holder (as it is drawn; 0 is nobody) and a rival contest land in view, with the number of pixels,
+    /// most first.
+    pub fn contests(&self) -> Vec<((u16, u16), usize)> {
+        let mut count: std::collections::BTreeMap<(u16, u16), usize> = Default::default();
+        for k in (0..self.contested.values.len()).filter(|&k| self.is_contested(k)) {
+            let holder = self.drawn_as.get(self.regions.values[k] as usize).copied().unwrap_or(0);
+            *count.entry((holder, self.contested.values[k])).or_default() += 1;
+        }
+        let mut pairs: Vec<_> = count.into_iter().collect();
+        pairs.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        pairs
+    }
+
+    fn is_contested(&self, k: usize) -> bool {
+        self.contested.values[k] != 0 && self.sea.values[k] < 0.5
+    }
+
+    /// The outlines of contested land, in pixels, where no sea bounds it.
+    pub fn contested_outlines(&self) -> Vec<Curve> {
+        if !(0..self.contested.values.len()).any(|k| self.is_contested(k)) {
+            return Vec::new();
+        }
+        let inside = (0..self.contested.values.len()).map(|k| if self.is_contested(k) { 1.0 } else { 0.0 }).collect();
+        let mut inside = blur(&Raster::from_values(self.width, self.height, inside), 1.5);
+        // Between -0.9 and 0.9, so that 0 is the only whole number.
+        inside.values.iter_mut().for_each(|v| *v = 1.8 * *v - 0.9);
+        let grid = Grid {
+            crs: Crs { name: "pixels".into(), wkt: String::new(), is_geographic: false },
+            transform: GeoTransform { origin_x: 0.0, origin_y: 0.0, cell_width: 1.0, cell_height: 1.0 },
+            cols: self.width,
+            rows: self.height,
+        };
+        contour::contours(&inside, &grid, 1.0, &ContourOptions::default())
+            .into_iter()
+            .flat_map(|c| {
+                let points: Vec<Point> = c.line.coords().map(|p| point(p.x as f32, -p.y as f32)).collect();
+                let at_sea = |p: &Point| {
+                    let (x, y) = ((p.x as usize).min(self.width - 1), (p.y as usize).min(self.height - 1));
+                    self.sea.at(x, y) > 0.2
+                };
+                points.split(at_sea).filter_map(|run| Curve::through(run.iter().copied())).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
     /// The colour of every pixel, row after row, RGB. `unit_px` is a printer's point in pixels, `pixel_m` the width of
     /// a pixel on the ground.
     pub fn paint(&self, unit_px: f32, pixel_m: f64) -> Vec<[u8; 3]> {
@@ -246,10 +310,15 @@ impl Ground {
                 }
                 let other = self.contested.at(x, y);
                 if other != 0 && (other as usize) < self.colours.len() {
-                    let period = 6.4 * unit_px;
+                    let period = HATCH_PT * unit_px;
                     let across = ((x + y) as f32 * std::f32::consts::FRAC_1_SQRT_2).rem_euclid(period);
-                    let stripe = (1.25 * unit_px - (across - period / 2.0).abs() + 0.5).clamp(0.0, 1.0);
-                    land = mix(land, washed(bare, self.colours[other as usize], STRIPE), stripe);
+                    let stripe = |from_middle: f32| (0.5 * HATCH_WIDE_PT * unit_px - from_middle + 0.5).clamp(0.0, 1.0);
+                    if code != 0 {
+                        let holders = stripe(across.min(period - across));
+                        land = mix(land, washed(bare, self.colours[code as usize], STRIPE), holders);
+                    }
+                    let rivals = stripe((across - period / 2.0).abs());
+                    land = mix(land, washed(bare, self.colours[other as usize], STRIPE), rivals);
                 }
                 let lake = coverage(self.lake.at(x, y));
                 let mut colour = mix(land, LAKE, lake);
