@@ -24,6 +24,7 @@ pub mod raster;
 pub mod rasterize;
 pub mod refine;
 pub mod region;
+pub mod register;
 pub mod render;
 pub mod resources;
 pub mod shipped;
