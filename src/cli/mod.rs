@@ -6,6 +6,7 @@ mod build;
 mod check;
 mod diff;
 mod eras;
+mod georef;
 mod heightmap;
 mod import;
 mod refine;
@@ -44,6 +45,8 @@ enum Command {
     Diff(Box<diff::Args>),
     /// Make a region pack from border files
     Import(Box<import::Args>),
+    /// Register a scanned map by its control points, with its accuracy stated
+    Georef(Box<georef::Args>),
     /// Make a heightmap: diamond-square, faults, midpoint, spectral; filter one; turn one format into another
     Heightmap(Box<heightmap::Args>),
     /// Check a region pack and report every problem at once
@@ -180,6 +183,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
         Command::At(a) => at::run(*a)?,
         Command::Diff(a) => diff::run(*a)?,
         Command::Import(a) => import::run(*a)?,
+        Command::Georef(a) => georef::run(*a)?,
         Command::Heightmap(a) => heightmap::run(&a)?,
         Command::Check(a) => check::run(&a)?,
         Command::Verify(a) => verify::run(&a)?,

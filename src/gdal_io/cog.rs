@@ -114,6 +114,8 @@ pub struct CogOptions {
     pub categories: Vec<String>,
     /// What else is known of each value of band 1. Goes to the sidecar.
     pub attributes: Option<AttributeTable>,
+    /// The bands are red, green, blue and opacity.
+    pub is_picture: bool,
     /// Threads that compress; the bytes do not depend on it.
     pub threads: usize,
 }
@@ -132,6 +134,7 @@ impl Default for CogOptions {
             colours: Vec::new(),
             categories: Vec::new(),
             attributes: None,
+            is_picture: false,
             threads: rayon::current_num_threads(),
         }
     }
@@ -310,7 +313,15 @@ fn fill_band<T: CogValue>(
         let mut buffer = Buffer::new(size, rows.iter().map(|v| v.filed(options.nodata)).collect());
         band.write((0, (k * rows_at_once) as isize), size, &mut buffer)?;
     }
-    band.set_no_data_value(options.nodata)?;
+    if options.nodata.is_some() {
+        band.set_no_data_value(options.nodata)?;
+    }
+    if options.is_picture {
+        use gdal::raster::ColorInterpretation::{AlphaBand, BlueBand, GreenBand, RedBand};
+        if let Some(meaning) = [RedBand, GreenBand, BlueBand, AlphaBand].into_iter().nth(number - 1) {
+            band.set_color_interpretation(meaning)?;
+        }
+    }
     if let Some(name) = options.band_names.get(number - 1) {
         band.set_description(name)?;
     }

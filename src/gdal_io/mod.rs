@@ -11,6 +11,7 @@
 
 mod cog;
 mod crs;
+mod gcps;
 mod gpkg;
 mod log;
 mod raster_in;
@@ -25,6 +26,7 @@ pub use cog::{
     AttributeColumn, AttributeTable, CogOptions, CogValue, ColumnUse, ColumnValues, Compression, Overviews, write_cog,
 };
 pub use crs::{Transformer, WGS84, crs, metres_per_unit};
+pub use gcps::gcps;
 pub use gpkg::{GeometryKind, GpkgLayer, GpkgOptions, LayerStyle, write_gpkg};
 pub use raster_in::{
     RasterFile, RasterInfo, RasterReadOptions, Registration, raster_info, read_raster, read_raster_window,
