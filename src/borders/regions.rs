@@ -5,7 +5,7 @@ use super::crossing::{Cut, Piece, crossing_along, cut_line, for_each_meeting, mi
 use super::smooth::{SmoothOptions, smooth_arcs};
 use super::stack::Precedence;
 use super::topology::{Topology, key, share_vertices};
-use super::{BorderLine, Claim, PolityRegion, area_km2};
+use super::{BorderLine, Certainty, Claim, PolityRegion, area_km2};
 use crate::error::{Error, Result};
 use crate::grid::{Extent, LonLat, Xy};
 use geo::{Area, BooleanOps, BoundingRect, Contains, Coord, LineString, MultiPolygon, Point, Polygon, Rect};
@@ -26,6 +26,8 @@ pub struct PlaneClaim<'a> {
     pub claim: &'a Claim,
     /// Its area, CRS units; corners that it has in common with others are equal bit for bit.
     pub area: MultiPolygon<f64>,
+    /// The claim's [`known_lines`](Claim::known_lines), with corners as in the area.
+    pub known_lines: Vec<(LineString<f64>, Certainty)>,
 }
 
 /// How regions are drawn.
@@ -78,12 +80,16 @@ pub fn project_claims<'a>(claims: &[&'a Claim], project: &dyn Fn(LonLat) -> Opti
         images.insert(key(c), Coord { x: xy.x, y: xy.y });
         Ok(Coord { x: xy.x, y: xy.y })
     };
+    // The end of a ring, which is its start, is left to the polygon to close.
     let mut ring = |r: &LineString<f64>, claim: &Claim| -> Result<LineString<f64>> {
         let mut points = Vec::with_capacity(r.0.len());
         for edge in r.lines() {
             for c in divided(edge.start, edge.end) {
                 points.push(image(c, claim)?);
             }
+        }
+        if let Some(&last) = r.0.last().filter(|_| !r.is_closed()) {
+            points.push(image(last, claim)?);
         }
         Ok(LineString::new(points))
     };
@@ -98,7 +104,9 @@ pub fn project_claims<'a>(claims: &[&'a Claim], project: &dyn Fn(LonLat) -> Opti
                     Ok(Polygon::new(ring(p.exterior(), claim)?, holes?))
                 })
                 .collect();
-            Ok(PlaneClaim { claim, area: MultiPolygon::new(polygons?) })
+            let known_lines: Result<Vec<_>> =
+                claim.known_lines.iter().map(|k| Ok((ring(&k.line, claim)?, k.certainty))).collect();
+            Ok(PlaneClaim { claim, area: MultiPolygon::new(polygons?), known_lines: known_lines? })
         })
         .collect()
 }
@@ -151,7 +159,8 @@ pub fn political_regions(claims: &[PlaneClaim], options: &RegionOptions) -> Resu
             colour: [0; 3],
         })
         .collect();
-    let (borders, neighbours) = border_lines(&topology, &lines, &polities);
+    let known = known_edges(&sorted);
+    let (borders, neighbours) = border_lines(&topology, &lines, &polities, &known);
 
     let ids: Vec<&str> = sorted.iter().map(|c| c.claim.id.as_str()).collect();
     let wanted: Vec<_> = sorted.iter().map(|c| c.claim.colour).collect();
@@ -161,11 +170,54 @@ pub fn political_regions(claims: &[PlaneClaim], options: &RegionOptions) -> Resu
     Ok(PoliticalRegions { polities, borders })
 }
 
+/// Certainty by edge, for edges between two key points of a known line. Where two claims know it, the better counts.
+type KnownEdges = HashMap<[(u64, u64); 2], Certainty>;
+
+/// An edge as [`KnownEdges`] has it, whatever its direction.
+fn edge_key(a: Coord<f64>, b: Coord<f64>) -> [(u64, u64); 2] {
+    let (a, b) = (key(a), key(b));
+    [a.min(b), a.max(b)]
+}
+
+fn known_edges(claims: &[&PlaneClaim]) -> KnownEdges {
+    let mut known = KnownEdges::new();
+    for (line, certainty) in claims.iter().flat_map(|c| &c.known_lines) {
+        for w in line.0.windows(2) {
+            let of_edge = known.entry(edge_key(w[0], w[1])).or_insert(*certainty);
+            *of_edge = (*of_edge).max(*certainty);
+        }
+    }
+    known
+}
+
+/// `line`, which goes through `key_points`, in stretches of one known certainty, with the index of their first point.
+fn stretches(line: &[Coord<f64>], key_points: &[Coord<f64>], known: &KnownEdges) -> Vec<(usize, usize, Option<Certainty>)> {
+    let last = line.len() - 1;
+    if known.is_empty() {
+        return vec![(0, last, None)];
+    }
+    let mut found: Vec<(usize, usize, Option<Certainty>)> = Vec::new();
+    let mut from = 0;
+    for (k, w) in key_points.windows(2).enumerate() {
+        let is_last = k + 2 == key_points.len();
+        let ahead = line[from + 1..].iter().position(|p| *p == w[1]).map(|n| from + 1 + n);
+        let to = if is_last { last } else { ahead.unwrap_or(from) };
+        let certainty = known.get(&edge_key(w[0], w[1])).copied();
+        match found.last_mut() {
+            Some(before) if before.2 == certainty => before.1 = to,
+            _ => found.push((from, to, certainty)),
+        }
+        from = to;
+    }
+    found
+}
+
 /// The lines where the holder changes, and which regions (indices) lie beside or over each other.
 fn border_lines(
     topology: &Topology,
     lines: &[Vec<Coord<f64>>],
     polities: &[PolityRegion],
+    known: &KnownEdges,
 ) -> (Vec<BorderLine>, Vec<(usize, usize)>) {
     let precedence = Precedence::among(polities);
     let boxes: Vec<Option<Rect<f64>>> = polities.iter().map(|p| p.outline.bounding_rect()).collect();
@@ -187,7 +239,12 @@ fn border_lines(
     let mut neighbours: Vec<(usize, usize)> = Vec::new();
     for ((arc, line), cuts) in topology.arcs.iter().zip(lines).zip(cuts) {
         let mut last: Option<BorderLine> = None;
-        for part in cut_line(line, cuts) {
+        let parts = stretches(line, &arc.points, known).into_iter().flat_map(|(from, to, certainty)| {
+            let within = cuts.iter().filter(|c| c.index >= from && c.index < to);
+            let cuts = within.map(|c| Cut { index: c.index - from, ..*c }).collect();
+            cut_line(&line[from..=to], cuts).into_iter().map(move |part| (part, certainty))
+        });
+        for (part, known) in parts {
             let middle = middle_of(&part);
             let around: Vec<usize> = (0..polities.len())
                 .filter(|&i| arc.users.iter().all(|u| u.area != i))
@@ -205,7 +262,8 @@ fn border_lines(
             let holders = sides.map(|s| precedence.holder_or_part(&s));
             let code = |h: Option<usize>| h.map_or(0, |i| polities[i].code);
             let (left, right) = (code(holders[0]), code(holders[1]));
-            let certainty = holders.into_iter().flatten().map(|i| polities[i].claim.certainty).min();
+            let least = holders.into_iter().flatten().map(|i| polities[i].claim.certainty).min();
+            let certainty = least.map(|least| known.unwrap_or(least));
             let border = certainty.filter(|_| left != right).map(|certainty| BorderLine {
                 left,
                 right,
@@ -213,7 +271,9 @@ fn border_lines(
                 line: LineString::new(part),
             });
             match (&mut last, border) {
-                (Some(l), Some(b)) if (l.left, l.right) == (b.left, b.right) => l.line.0.extend(&b.line.0[1..]),
+                (Some(l), Some(b)) if (l.left, l.right, l.certainty) == (b.left, b.right, b.certainty) => {
+                    l.line.0.extend(&b.line.0[1..]);
+                }
                 (_, b) => borders.extend(std::mem::replace(&mut last, b)),
             }
         }

@@ -60,6 +60,7 @@ fn polity(code: u16, name: &str, kind: ClaimKind, outline: MultiPolygon<f64>, co
         sources: Vec::new(),
         colour: None,
         note: String::new(),
+        known_lines: Vec::new(),
         area: MultiPolygon(Vec::new()),
     };
     PolityRegion { code, claim, outline, area_km2: f64::from(code) * 1000.0, colour }
