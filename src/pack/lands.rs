@@ -506,8 +506,15 @@ mod tests {
             },
             "the lands 'a' and 'twin' overlap at arc 0",
         );
-        // The middle square's south side bulges over its southern neighbour's.
-        told(&|v| v["arcs"][8] = json!([[1, 1], [1.5, -0.5], [2, 1]]), "arcs 2 and 8 meet near");
+        // A wedge from outside into the land in the south west.
+        told(
+            &|v| {
+                v["arcs"].as_array_mut().unwrap().push(json!([[-1, 0.2], [0.5, 0.3], [-1, 0.6], [-1, 0.2]]));
+                let wedge = json!({"type": "Polygon", "id": "wedge", "arcs": [[24]]});
+                v["objects"]["x"]["geometries"].as_array_mut().unwrap().push(wedge);
+            },
+            "arcs 1 and 24 meet near 0.0000 E",
+        );
         // A land inside another that has no hole there.
         told(
             &|v| {
