@@ -259,6 +259,7 @@ pub fn write_vectors(p: &Product, dir: &Path) -> Result<Vec<PathBuf>> {
         .pack
         .places
         .iter()
+        .filter(|q| q.stands_in(year))
         .filter_map(|q| {
             let names: Vec<String> = q.names.iter().map(|n| format!("{} ({})", n.name, n.lang)).collect();
             Some(feature(

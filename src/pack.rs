@@ -36,7 +36,7 @@ pub struct RegionPack {
     pub title: String,
     /// Russian title; empty when none.
     pub title_ru: String,
-    /// What the outlines rest on, a sentence or two for the map; empty when the pack does not say.
+    /// What the outlines are, in a sentence for the map sheet; empty when none.
     pub statement: String,
     /// The region, degrees.
     pub extent: LonLatBox,
@@ -52,11 +52,41 @@ pub struct RegionPack {
     pub peaks: Vec<Peak>,
     /// Names of seas, ranges and plains.
     pub physical: Vec<PhysicalName>,
-    /// What the claims and places rest on.
+    /// Works on the region, each with what was done with it.
     pub sources: Vec<Source>,
 }
 
-/// A work that claims rest on.
+/// What was done with a work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SourceUse {
+    /// The outlines are taken from it.
+    Taken,
+    /// The outlines were laid beside its maps or figures.
+    Compared,
+    /// It was read for the outlines.
+    Read,
+    /// It is named for those who want to know more; nothing was checked against it.
+    #[default]
+    FurtherReading,
+}
+
+impl SourceUse {
+    /// All of them.
+    pub const ALL: [SourceUse; 4] = [SourceUse::Taken, SourceUse::Compared, SourceUse::Read, SourceUse::FurtherReading];
+
+    /// As `region.toml` and the manifest say it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SourceUse::Taken => "taken",
+            SourceUse::Compared => "compared",
+            SourceUse::Read => "read",
+            SourceUse::FurtherReading => "further-reading",
+        }
+    }
+}
+
+/// A work that a pack names.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize, serde::Serialize)]
 pub struct Source {
     /// Short key that features cite.
@@ -65,47 +95,12 @@ pub struct Source {
     pub citation: String,
     /// Licence of what was taken.
     pub licence: String,
-    /// What was done with it; `None` when the pack does not say.
+    /// What was done with it.
     #[serde(default, rename = "use")]
-    pub usage: Option<SourceUse>,
+    pub usage: SourceUse,
     /// Remarks; empty when none.
     #[serde(default)]
     pub note: String,
-}
-
-/// What was done with a source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Deserialize, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SourceUse {
-    /// Points of outlines were read off it.
-    Digitised,
-    /// Opened, and the pack's outlines compared with it.
-    Compared,
-    /// Opened and read.
-    Read,
-    /// Named for further reading; the pack was not checked against it.
-    FurtherReading,
-}
-
-impl SourceUse {
-    /// All of them.
-    pub const ALL: [SourceUse; 4] =
-        [SourceUse::Digitised, SourceUse::Compared, SourceUse::Read, SourceUse::FurtherReading];
-
-    /// The word for it in packs.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            SourceUse::Digitised => "digitised",
-            SourceUse::Compared => "compared",
-            SourceUse::Read => "read",
-            SourceUse::FurtherReading => "further-reading",
-        }
-    }
-
-    /// The use that packs write as `word`.
-    pub fn named(word: &str) -> Option<SourceUse> {
-        SourceUse::ALL.into_iter().find(|u| u.as_str() == word)
-    }
 }
 
 /// A name in one language for a span of years.
@@ -130,10 +125,21 @@ pub struct Place {
     pub kind: String,
     /// 1 (greatest) to 4.
     pub rank: u8,
+    /// First year in which it stood (historian's year); `None` when open.
+    pub from_year: Option<i32>,
+    /// Last year in which it stood or mattered, inclusive; `None` when open.
+    pub to_year: Option<i32>,
     /// Names by period and language.
     pub names: Vec<DatedName>,
     /// Where.
     pub at: LonLat,
+}
+
+impl Place {
+    /// Whether it stood in `year` (historian's year).
+    pub fn stands_in(&self, year: i32) -> bool {
+        self.from_year.is_none_or(|y| y <= year) && self.to_year.is_none_or(|y| year <= y)
+    }
 }
 
 /// A summit with its surveyed height.

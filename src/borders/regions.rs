@@ -191,7 +191,11 @@ fn known_edges(claims: &[&PlaneClaim]) -> KnownEdges {
 }
 
 /// `line`, which goes through `key_points`, in stretches of one known certainty, with the index of their first point.
-fn stretches(line: &[Coord<f64>], key_points: &[Coord<f64>], known: &KnownEdges) -> Vec<(usize, usize, Option<Certainty>)> {
+fn stretches(
+    line: &[Coord<f64>],
+    key_points: &[Coord<f64>],
+    known: &KnownEdges,
+) -> Vec<(usize, usize, Option<Certainty>)> {
     let last = line.len() - 1;
     if known.is_empty() {
         return vec![(0, last, None)];

@@ -118,7 +118,10 @@ fn arcs_of(root: &Value, say: &mut impl FnMut(String, &str)) -> Option<Vec<Vec<C
         Some(t) => match (pair(t.get("scale")), pair(t.get("translate"))) {
             (Some(scale), Some(translate)) => Some((scale, translate)),
             _ => {
-                say("the transform is unsound".to_string(), "\"transform\": {\"scale\": [x, y], \"translate\": [x, y]}");
+                say(
+                    "the transform is unsound".to_string(),
+                    "\"transform\": {\"scale\": [x, y], \"translate\": [x, y]}",
+                );
                 return None;
             }
         },
@@ -174,7 +177,9 @@ fn polygons_of(geometry: &Value, arcs: &[Vec<Coord<f64>>]) -> Result<(Vec<(usize
         for (k, ring) in list(polygon)?.iter().enumerate() {
             let mut path = Vec::new();
             for r in list(ring)? {
-                let n = r.as_i64().ok_or_else(|| (format!("{} is no number of an arc", shown(&r.to_string())), EXPECTED))?;
+                let n = r
+                    .as_i64()
+                    .ok_or_else(|| (format!("{} is no number of an arc", shown(&r.to_string())), EXPECTED))?;
                 // ~3 is arc 3 backwards.
                 let (index, is_forward) = if n < 0 { (!n, false) } else { (n, true) };
                 let index = usize::try_from(index).ok().filter(|i| *i < arcs.len());
@@ -250,7 +255,11 @@ impl Lands {
         );
         for ((a, b), at) in crossings {
             let found = format!("arcs {a} and {b} meet near {:.4} E, {:.4} N", at.x, at.y);
-            problems.push(Problem::error(name, found, "arcs that meet only in their ends; move the points there apart"));
+            problems.push(Problem::error(
+                name,
+                found,
+                "arcs that meet only in their ends; move the points there apart",
+            ));
         }
         // By arc: the lands on its left and on its right.
         let mut sides: Vec<[Vec<usize>; 2]> = vec![Default::default(); self.arcs.len()];
@@ -312,9 +321,8 @@ impl Lands {
             None => of.into_iter().filter(|(_, [a, b])| a != b).map(|(arc, _)| arc).collect(),
             Some(and) => {
                 let and = side(and);
-                let is_between = |arc: &usize, s: &[bool; 2]| {
-                    and.get(arc).is_some_and(|t| (s[0] && t[1]) || (s[1] && t[0]))
-                };
+                let is_between =
+                    |arc: &usize, s: &[bool; 2]| and.get(arc).is_some_and(|t| (s[0] && t[1]) || (s[1] && t[0]));
                 of.into_iter().filter(|(arc, s)| is_between(arc, s)).map(|(arc, _)| arc).collect()
             }
         }

@@ -274,11 +274,8 @@ impl<'a> Ledger<'a> {
                 Some(found) => all.extend(found),
                 None => {
                     let near = self.lands.near(name);
-                    let near = if near.is_empty() {
-                        suggestion(name, self.groups.keys().map(String::as_str))
-                    } else {
-                        near
-                    };
+                    let near =
+                        if near.is_empty() { suggestion(name, self.groups.keys().map(String::as_str)) } else { near };
                     let expected = if near.is_empty() { "the id of a land or a group".to_string() } else { near };
                     table.say(key, format!("there is no land {}", shown(name)), &expected);
                 }
@@ -587,8 +584,7 @@ impl<'a> Ledger<'a> {
             let mut entry = self.entry(d.polity, d.span.start).clone();
             entry.certainty = d.certainty.unwrap_or(entry.certainty);
             add(&mut entry.sources, &d.sources);
-            let state =
-                State { lands: d.lands.clone(), during: None, holdings: Vec::new(), borders: Vec::new() };
+            let state = State { lands: d.lands.clone(), during: None, holdings: Vec::new(), borders: Vec::new() };
             let mut claim = self.claim(d.polity, &Run { span: d.span, state }, None);
             claim.certainty = entry.certainty;
             claim.sources = entry.sources;
@@ -616,12 +612,12 @@ impl<'a> Ledger<'a> {
                 passed.push(p);
                 let entry = self.entry(p, year);
                 let parent = entry.parent.as_ref().and_then(|id| self.by_id.get(id).copied());
-                above = parent.filter(|&q| {
-                    entry.kind == ClaimKind::Part || self.entry(q, year).kind == ClaimKind::Composite
-                });
+                above = parent
+                    .filter(|&q| entry.kind == ClaimKind::Part || self.entry(q, year).kind == ClaimKind::Composite);
             }
         }
-        let span_borders: Vec<usize> = (0..self.borders.len()).filter(|&b| self.borders[b].span.contains(year)).collect();
+        let span_borders: Vec<usize> =
+            (0..self.borders.len()).filter(|&b| self.borders[b].span.contains(year)).collect();
         (0..self.polities.len())
             .filter(|&p| !lands[p].is_empty())
             .map(|p| {
@@ -771,7 +767,8 @@ fn year_at(table: &mut Table, key: &str) -> Option<(Year, Option<Date>)> {
         let date = text.parse::<Edtf>().map(Edtf::as_date);
         return match date.as_ref().map(|d| (d.earliest, d.latest)) {
             Ok((Some(first), Some(last))) if first.year >= 1 => {
-                let is_plain = first.year == last.year && date.as_ref().is_ok_and(|d| !d.is_approximate && !d.is_uncertain);
+                let is_plain =
+                    first.year == last.year && date.as_ref().is_ok_and(|d| !d.is_approximate && !d.is_uncertain);
                 Some((Year(first.year), date.ok().filter(|_| !is_plain)))
             }
             Ok((Some(_), Some(_))) => {
@@ -795,5 +792,237 @@ fn year_at(table: &mut Table, key: &str) -> Option<(Year, Option<Date>)> {
             table.say(key, other.to_string(), "a year");
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use geo::Area;
+
+    /// Three unit squares in a row from 40 E 40 N: west, middle, east.
+    const LANDS: &str = r#"{"type": "Topology", "objects": {"lands": {"type": "GeometryCollection", "geometries": [
+{"type": "Polygon", "id": "west", "arcs": [[0, 1]]},
+{"type": "Polygon", "id": "middle", "arcs": [[2, 3, 4, -2]]},
+{"type": "Polygon", "id": "east", "arcs": [[5, -4]]}]}},
+"arcs": [
+[[41, 41], [40, 41], [40, 40], [41, 40]],
+[[41, 40], [41, 41]],
+[[41, 40], [42, 40]],
+[[42, 40], [42, 41]],
+[[42, 41], [41, 41]],
+[[42, 40], [43, 40], [43, 41], [42, 41]]]}"#;
+
+    const HEAD: &str = r##"first_year = -10
+last_year = 300
+
+[groups]
+all = ["west", "inner"]
+inner = ["middle", "east"]
+
+[[polities]]
+id = "a"
+name = "A"
+kind = "polity"
+certainty = "approximate"
+source = ["atlas"]
+colour = "#cc7f78"
+
+[[polities]]
+id = "b"
+name = "B"
+kind = "people"
+certainty = "conjectural"
+source = ["atlas"]
+
+[[polities]]
+id = "wish"
+name = "Wish"
+kind = "claim"
+parent = "a"
+certainty = "conjectural"
+source = ["atlas"]
+"##;
+
+    const HOLDINGS: &str = r#"
+[[holdings]]
+from = -10
+polity = "a"
+lands = ["all"]
+
+[[holdings]]
+from = 100
+polity = "b"
+lands = ["middle"]
+note = "War."
+
+[[holdings]]
+from = 200
+polity = "unclaimed"
+lands = ["east"]
+"#;
+
+    fn read_text(text: &str) -> (Vec<Claim>, Vec<String>) {
+        let source = PackSource::memory([
+            ("lands.topojson", LANDS.as_bytes().to_vec()),
+            ("ledger.toml", text.as_bytes().to_vec()),
+        ]);
+        let mut problems = Vec::new();
+        let lands = super::super::lands::read(&source, "lands.topojson", &mut problems);
+        assert!(problems.is_empty(), "{problems:?}");
+        let claims = read(&source, &["ledger.toml".to_string()], &lands, &["atlas", "other"], &mut problems);
+        (claims.into_iter().map(|c| c.claim).collect(), problems.iter().map(Problem::to_string).collect())
+    }
+
+    fn claims(more: &str) -> Vec<Claim> {
+        let (claims, said) = read_text(&format!("{HEAD}{HOLDINGS}{more}"));
+        assert_eq!(said, Vec::<String>::new());
+        claims
+    }
+
+    fn shown(claims: &[Claim]) -> Vec<String> {
+        claims.iter().map(|c| format!("{} {} {:.0}", c.id, c.span, c.area.unsigned_area())).collect()
+    }
+
+    #[test]
+    fn a_holding_lasts_until_another_names_the_land() {
+        let all = claims("");
+        assert_eq!(shown(&all), ["a 10 BCE – 99 CE 3", "a 100–199 CE 2", "a 200–300 CE 1", "b 100–300 CE 1"]);
+        assert_eq!((all[0].colour, all[3].note.as_str()), (Some([0xcc, 0x7f, 0x78]), "War."));
+        assert_eq!(all[1].area.0.len(), 2);
+    }
+
+    #[test]
+    fn what_is_given_again_makes_no_new_claim() {
+        let again = "[[holdings]]\nfrom = 150\npolity = \"b\"\nlands = [\"middle\"]\nnote = \"Peace.\"\n";
+        let all = claims(again);
+        assert_eq!(shown(&all)[3], "b 100–300 CE 1");
+        assert_eq!(all[3].note, "War.");
+    }
+
+    #[test]
+    fn years_change_what_is_said_of_a_polity() {
+        let during = "[[polities.during]]\nfrom = 120\nto = 130\nname = \"Great Wish\"\nparent = \"b\"\n";
+        let (all, said) = read_text(&format!(
+            "{HEAD}{during}{HOLDINGS}[[claims]]\nfrom = 125\nto = 140\npolity = \"wish\"\nlands = [\"middle\"]\nnote = \"Told.\"\n"
+        ));
+        assert_eq!(said, Vec::<String>::new());
+        let wish = all.iter().find(|c| c.id == "wish").unwrap();
+        assert_eq!(
+            (wish.name.as_str(), wish.parent.as_deref(), wish.note.as_str()),
+            ("Great Wish", Some("b"), "Told.")
+        );
+        assert_eq!(wish.span.to_string(), "125–140 CE");
+    }
+
+    #[test]
+    fn a_part_lies_in_its_parent_and_a_composite_is_its_members() {
+        let head = HEAD
+            .replace(
+                "id = \"b\"\nname = \"B\"\nkind = \"people\"",
+                "id = \"b\"\nname = \"B\"\nparent = \"a\"\nkind = \"part\"",
+            )
+            .replace("id = \"a\"\n", "id = \"a\"\nparent = \"union\"\n");
+        let union = "[[polities]]\nid = \"union\"\nname = \"U\"\nkind = \"composite\"\ncertainty = \"treaty\"\nsource = [\"atlas\"]\n";
+        let (all, said) = read_text(&format!("{head}{union}{HOLDINGS}"));
+        assert_eq!(said, Vec::<String>::new());
+        assert_eq!(
+            shown(&all),
+            [
+                "a 10 BCE – 199 CE 3",
+                "a 200–300 CE 2",
+                "b 100–300 CE 1",
+                "union 10 BCE – 199 CE 3",
+                "union 200–300 CE 2"
+            ]
+        );
+    }
+
+    #[test]
+    fn doubtful_years_are_kept() {
+        let (all, said) = read_text(&format!(
+            "{HEAD}{}",
+            HOLDINGS.replace("from = 100", "from = \"0100/0104\"").replace("from = 200", "from = \"0200~\"")
+        ));
+        assert_eq!(said, Vec::<String>::new());
+        assert_eq!(shown(&all)[..2], ["a 10 BCE – 99 CE 3", "a 100–199 CE 2"]);
+        assert_eq!(all[0].doubt.unwrap().to_string(), "ends 99–103 CE");
+        assert_eq!(all[1].doubt.unwrap().to_string(), "begins 100–104 CE, dates approximate");
+        assert_eq!(all[3].doubt.unwrap().to_string(), "begins 100–104 CE");
+    }
+
+    #[test]
+    fn a_known_border_is_that_between_two_lands_in_its_years() {
+        let border = "[[borders]]\nfrom = 150\nto = 160\nbetween = [[\"west\"], [\"inner\"]]\ncertainty = \"treaty\"\n";
+        let all = claims(border);
+        let known: Vec<String> = all
+            .iter()
+            .filter(|c| !c.known_lines.is_empty())
+            .map(|c| format!("{} {} {}", c.id, c.span, c.known_lines[0].line.0.len()))
+            .collect();
+        assert_eq!(known, ["a 150–160 CE 2", "b 150–160 CE 2"]);
+        // Before 100 the border lies inside A.
+        let early = border.replace("150", "50").replace("160", "60");
+        assert!(claims(&early).iter().all(|c| c.known_lines.is_empty()));
+    }
+
+    #[test]
+    fn every_problem_is_told_with_its_line() {
+        let (none, said) = read_text(&format!(
+            "{HEAD}{}{}",
+            HOLDINGS
+                .replace("lands = [\"middle\"]", "lands = [\"midle\"]")
+                .replace("polity = \"unclaimed\"", "polity = \"c\"")
+                .replace("from = 200", "form = 200"),
+            "[[claims]]\nfrom = 5\nto = 4\npolity = \"a\"\nlands = [\"west\"]\nsource = [\"othr\"]\n\
+             [[borders]]\nfrom = 1\nto = 2\nbetween = [[\"west\"], [\"east\"]]\ncertainty = \"sure\"\n"
+        ));
+        assert!(none.is_empty());
+        let expected = [
+            "ledger.toml, line 40, holdings.lands: there is no land 'midle'; did you mean 'middle'?",
+            "ledger.toml, line 44, holdings.form: the key is not known; did you mean 'from'?",
+            "ledger.toml, line 43, holdings.from: the key is missing",
+            "ledger.toml, line 45, holdings.polity: there is no polity 'c'",
+            "ledger.toml, line 49, claims.to: 4 CE comes before from 5 CE",
+            "ledger.toml, line 52, claims.source: unknown source 'othr'; did you mean 'other'?",
+            "ledger.toml, line 50, claims.polity: the polity is of the kind polity; one of the kind claim",
+            "ledger.toml, line 57, borders.certainty: 'sure'; one of conjectural, approximate, treaty, surveyed",
+        ];
+        assert_eq!(said.len(), expected.len(), "{said:#?}");
+        for (line, part) in said.iter().zip(expected) {
+            assert!(line.contains(part), "{part}\nis not in\n{line}");
+        }
+    }
+
+    #[test]
+    fn gaps_and_two_holders_are_told() {
+        let said = |text: String| read_text(&text).1.join("\n");
+        let gap = said(format!("{HEAD}{}", HOLDINGS.replace("from = -10", "from = 10")));
+        assert!(
+            gap.contains("line 32, holdings: the land 'west' has no holder in 10 BCE – 9 CE; a polity or people"),
+            "{gap}"
+        );
+        let none = said(HEAD.to_string());
+        assert!(none.contains("the land 'east' has no holder in 10 BCE – 300 CE"), "{none}");
+        let ended = said(format!("{HEAD}{}", HOLDINGS.replace("from = 100", "from = 100\nto = 110")));
+        assert!(ended.contains("line 37, holdings: the land 'middle' has no holder in 111–300 CE"), "{ended}");
+        let twice =
+            said(format!("{HEAD}{}", HOLDINGS.replace("from = 200", "from = 100").replace("\"east\"", "\"inner\"")));
+        assert!(
+            twice
+                .contains("the land 'middle' has two holders in 100 CE; one; the other stands in ledger.toml, line 37"),
+            "{twice}"
+        );
+        let parent = said(format!("{}{HOLDINGS}", HEAD.replace("parent = \"a\"", "parent = \"x\"")));
+        assert!(parent.contains("'wish' has no such parent: 'x'"), "{parent}");
+        let outside = said(format!("{HEAD}{}", HOLDINGS.replace("from = 200", "from = 400")));
+        assert!(outside.contains("holdings.from: 400 CE; a year of the ledger, 10 BCE – 300 CE"), "{outside}");
+        let bce = said(format!("{HEAD}{}", HOLDINGS.replace("from = -10", "from = \"-0009\"")));
+        assert!(bce.contains("'-0009'; a number for a year before Christ"), "{bce}");
+        let zero = said(format!("{HEAD}{}", HOLDINGS.replace("from = -10", "from = 0")));
+        assert!(zero.contains("'0' is no year of history"), "{zero}");
+        let circle = said(format!("{}{HOLDINGS}", HEAD.replace("[\"middle\", \"east\"]", "[\"middle\", \"all\"]")));
+        assert!(circle.contains("there is no land 'all'") || circle.contains("there is no land 'inner'"), "{circle}");
+        assert!(said("first_year = [".to_string()).contains("ledger.toml, line 1"));
     }
 }

@@ -1,10 +1,10 @@
 //! `region.toml`: every key with its type, and all that is wrong with it at once, by line.
 
+use super::table::{Table, described, line_at};
 use super::{BaseLayer, PackSource, Source, SourceUse};
 use crate::borders::problem::{Problem, shown, suggestion};
 use crate::grid::LonLatBox;
 use std::collections::BTreeMap;
-use super::table::{Table, described, line_at};
 use toml::de::{DeTable, DeValue};
 
 const FILE: &str = "region.toml";
@@ -173,6 +173,12 @@ impl Table<'_> {
         files
     }
 
+    /// How a source was used; the weakest where nothing is said.
+    fn use_at(&mut self, key: &str) -> SourceUse {
+        let word = self.word_at(key, &SourceUse::ALL.map(SourceUse::as_str)).unwrap_or_default();
+        SourceUse::ALL.into_iter().find(|u| u.as_str() == word).unwrap_or_default()
+    }
+
     /// The array of tables `[[sources]]`.
     fn sources(&mut self, into: &mut Vec<Source>) {
         let key = "sources";
@@ -185,7 +191,7 @@ impl Table<'_> {
                 id: one.text_at("id", true),
                 citation: one.text_at("citation", true),
                 licence: one.text_at("licence", true),
-                usage: one.word_at("use", &SourceUse::ALL.map(SourceUse::as_str)).and_then(|w| SourceUse::named(&w)),
+                usage: one.use_at("use"),
                 note: one.text_at("note", false),
             };
             if source.id.is_empty() {

@@ -54,7 +54,9 @@ impl Table<'_> {
             let expected = if near.is_empty() { format!("one of {}", known.join(", ")) } else { near };
             let path = if self.path.is_empty() { key.clone() } else { format!("{}.{key}", self.path) };
             self.problems.push(
-                Problem::error(self.file, "the key is not known", expected).at_line(Some(line)).about(&shown_key(&path)),
+                Problem::error(self.file, "the key is not known", expected)
+                    .at_line(Some(line))
+                    .about(&shown_key(&path)),
             );
         }
     }

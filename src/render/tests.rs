@@ -143,6 +143,8 @@ impl Land {
                 name: format!("Old Town {k}"),
                 kind: kind.into(),
                 rank,
+                from_year: None,
+                to_year: None,
                 names: Vec::new(),
                 at: lon_lat(x, y),
             });
