@@ -3,7 +3,7 @@
 
 use geo::{Area, Contains, Coord, MultiPolygon, Point};
 use histmap::borders::topology::Topology;
-use histmap::borders::{Certainty, Claim, ClaimKind, covered_spans, political_regions, project_claims};
+use histmap::borders::{BorderLine, Certainty, Claim, ClaimKind, covered_spans, political_regions, project_claims};
 use histmap::grid::{LonLat, Xy};
 use histmap::pack::{PackSource, RegionPack, check_pack, find_pack};
 use histmap::year::{Era, Span, Year};
@@ -318,17 +318,22 @@ fn every_map_is_drawn_and_treaty_lines_are_marked() {
         let regions = drawn(Era::of(y));
         assert!(regions.polities.iter().all(|p| p.outline.unsigned_area() > 0.0), "{y}");
     });
-    let between = |y: i32, a: &str, b: &str| -> BTreeSet<Certainty> {
+    let between = |y: i32, a: &str, b: &str| -> BTreeMap<Certainty, Vec<Coord<f64>>> {
         let regions = drawn(at(y));
         let code = |id: &str| regions.polities.iter().find(|p| p.claim.id == id).unwrap().code;
         let (a, b) = (code(a).min(code(b)), code(a).max(code(b)));
-        // Lines over the sea mean nothing.
-        let is_on_land =
-            |l: &&histmap::borders::BorderLine| l.line.0.iter().all(|c| c.x > -320_000.0 && c.x < 310_000.0);
-        regions.borders.iter().filter(|l| (l.left, l.right) == (a, b)).filter(is_on_land).map(|l| l.certainty).collect()
+        // Lines over the sea mean nothing: there is land between 41.5 and 48.7 E alone.
+        let is_on_land = |l: &&BorderLine| l.line.0.iter().any(|c| c.x > -290_000.0 && c.x < 310_000.0);
+        let lines = regions.borders.iter().filter(|l| (l.left, l.right) == (a, b)).filter(is_on_land);
+        lines.map(|l| (l.certainty, vec![l.line.0[0], l.line.0[l.line.0.len() - 1]])).collect()
     };
-    assert_eq!(between(1914, "russia", "ottomans"), [Certainty::Surveyed].into());
-    assert_eq!(between(1900, "russia", "iran"), [Certainty::Treaty].into());
-    assert!(between(1700, "safavids", "ottomans").contains(&Certainty::Treaty));
-    assert!(!between(1600, "safavids", "ottomans").contains(&Certainty::Treaty));
+    let only = |y: i32, a: &str, b: &str, expected: Certainty| {
+        let found = between(y, a, b);
+        assert!(found.keys().eq([&expected]), "{a} and {b} in {y}: {found:?}");
+    };
+    only(1914, "russia", "ottomans", Certainty::Surveyed);
+    only(1900, "russia", "iran", Certainty::Treaty);
+    only(1936, "turkey", "armenian-ssr", Certainty::Surveyed);
+    only(1700, "kartli", "imereti", Certainty::Treaty);
+    only(1600, "safavids", "ottomans", Certainty::Approximate);
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::grid::{Extent, LonLat, Xy};
 use geo::{Area, BooleanOps, BoundingRect, Contains, Coord, LineString, MultiPolygon, Point, Polygon, Rect};
 use rayon::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Vertices of neighbours closer than this are one, degrees (some 20 m).
 const SNAP_DEG: f64 = 2e-4;
@@ -80,7 +80,6 @@ pub fn project_claims<'a>(claims: &[&'a Claim], project: &dyn Fn(LonLat) -> Opti
         images.insert(key(c), Coord { x: xy.x, y: xy.y });
         Ok(Coord { x: xy.x, y: xy.y })
     };
-    // The end of a ring, which is its start, is left to the polygon to close.
     let mut ring = |r: &LineString<f64>, claim: &Claim| -> Result<LineString<f64>> {
         let mut points = Vec::with_capacity(r.0.len());
         for edge in r.lines() {
@@ -88,6 +87,7 @@ pub fn project_claims<'a>(claims: &[&'a Claim], project: &dyn Fn(LonLat) -> Opti
                 points.push(image(c, claim)?);
             }
         }
+        // The end of a ring, which is its start, is left to the polygon to close.
         if let Some(&last) = r.0.last().filter(|_| !r.is_closed()) {
             points.push(image(last, claim)?);
         }
@@ -159,8 +159,8 @@ pub fn political_regions(claims: &[PlaneClaim], options: &RegionOptions) -> Resu
             colour: [0; 3],
         })
         .collect();
-    let known = known_edges(&sorted);
-    let (borders, neighbours) = border_lines(&topology, &lines, &polities, &known);
+    let (borders, neighbours) = border_lines(&topology, &lines, &polities);
+    let borders = with_known_lines(borders, &sorted);
 
     let ids: Vec<&str> = sorted.iter().map(|c| c.claim.id.as_str()).collect();
     let wanted: Vec<_> = sorted.iter().map(|c| c.claim.colour).collect();
@@ -170,58 +170,11 @@ pub fn political_regions(claims: &[PlaneClaim], options: &RegionOptions) -> Resu
     Ok(PoliticalRegions { polities, borders })
 }
 
-/// Certainty by edge, for edges between two key points of a known line. Where two claims know it, the better counts.
-type KnownEdges = HashMap<[(u64, u64); 2], Certainty>;
-
-/// An edge as [`KnownEdges`] has it, whatever its direction.
-fn edge_key(a: Coord<f64>, b: Coord<f64>) -> [(u64, u64); 2] {
-    let (a, b) = (key(a), key(b));
-    [a.min(b), a.max(b)]
-}
-
-fn known_edges(claims: &[&PlaneClaim]) -> KnownEdges {
-    let mut known = KnownEdges::new();
-    for (line, certainty) in claims.iter().flat_map(|c| &c.known_lines) {
-        for w in line.0.windows(2) {
-            let of_edge = known.entry(edge_key(w[0], w[1])).or_insert(*certainty);
-            *of_edge = (*of_edge).max(*certainty);
-        }
-    }
-    known
-}
-
-/// `line`, which goes through `key_points`, in stretches of one known certainty, with the index of their first point.
-fn stretches(
-    line: &[Coord<f64>],
-    key_points: &[Coord<f64>],
-    known: &KnownEdges,
-) -> Vec<(usize, usize, Option<Certainty>)> {
-    let last = line.len() - 1;
-    if known.is_empty() {
-        return vec![(0, last, None)];
-    }
-    let mut found: Vec<(usize, usize, Option<Certainty>)> = Vec::new();
-    let mut from = 0;
-    for (k, w) in key_points.windows(2).enumerate() {
-        let is_last = k + 2 == key_points.len();
-        let ahead = line[from + 1..].iter().position(|p| *p == w[1]).map(|n| from + 1 + n);
-        let to = if is_last { last } else { ahead.unwrap_or(from) };
-        let certainty = known.get(&edge_key(w[0], w[1])).copied();
-        match found.last_mut() {
-            Some(before) if before.2 == certainty => before.1 = to,
-            _ => found.push((from, to, certainty)),
-        }
-        from = to;
-    }
-    found
-}
-
 /// The lines where the holder changes, and which regions (indices) lie beside or over each other.
 fn border_lines(
     topology: &Topology,
     lines: &[Vec<Coord<f64>>],
     polities: &[PolityRegion],
-    known: &KnownEdges,
 ) -> (Vec<BorderLine>, Vec<(usize, usize)>) {
     let precedence = Precedence::among(polities);
     let boxes: Vec<Option<Rect<f64>>> = polities.iter().map(|p| p.outline.bounding_rect()).collect();
@@ -243,12 +196,7 @@ fn border_lines(
     let mut neighbours: Vec<(usize, usize)> = Vec::new();
     for ((arc, line), cuts) in topology.arcs.iter().zip(lines).zip(cuts) {
         let mut last: Option<BorderLine> = None;
-        let parts = stretches(line, &arc.points, known).into_iter().flat_map(|(from, to, certainty)| {
-            let within = cuts.iter().filter(|c| c.index >= from && c.index < to);
-            let cuts = within.map(|c| Cut { index: c.index - from, ..*c }).collect();
-            cut_line(&line[from..=to], cuts).into_iter().map(move |part| (part, certainty))
-        });
-        for (part, known) in parts {
+        for part in cut_line(line, cuts) {
             let middle = middle_of(&part);
             let around: Vec<usize> = (0..polities.len())
                 .filter(|&i| arc.users.iter().all(|u| u.area != i))
@@ -266,8 +214,7 @@ fn border_lines(
             let holders = sides.map(|s| precedence.holder_or_part(&s));
             let code = |h: Option<usize>| h.map_or(0, |i| polities[i].code);
             let (left, right) = (code(holders[0]), code(holders[1]));
-            let least = holders.into_iter().flatten().map(|i| polities[i].claim.certainty).min();
-            let certainty = least.map(|least| known.unwrap_or(least));
+            let certainty = holders.into_iter().flatten().map(|i| polities[i].claim.certainty).min();
             let border = certainty.filter(|_| left != right).map(|certainty| BorderLine {
                 left,
                 right,
@@ -275,9 +222,7 @@ fn border_lines(
                 line: LineString::new(part),
             });
             match (&mut last, border) {
-                (Some(l), Some(b)) if (l.left, l.right, l.certainty) == (b.left, b.right, b.certainty) => {
-                    l.line.0.extend(&b.line.0[1..]);
-                }
+                (Some(l), Some(b)) if (l.left, l.right) == (b.left, b.right) => l.line.0.extend(&b.line.0[1..]),
                 (_, b) => borders.extend(std::mem::replace(&mut last, b)),
             }
         }
@@ -293,6 +238,55 @@ fn border_lines(
     neighbours.sort_unstable();
     neighbours.dedup();
     (borders, neighbours)
+}
+
+/// `borders` with the certainty of known lines where they follow one, cut where it begins and ends. Of two claims that know
+/// a line the better counts. Borders go through the key points of their arcs, so that they are found by these.
+fn with_known_lines(borders: Vec<BorderLine>, claims: &[&PlaneClaim]) -> Vec<BorderLine> {
+    let edge = |a: Coord<f64>, b: Coord<f64>| {
+        let (a, b) = (key(a), key(b));
+        [a.min(b), a.max(b)]
+    };
+    let mut known: HashMap<[(u64, u64); 2], Certainty> = HashMap::new();
+    for (line, certainty) in claims.iter().flat_map(|c| &c.known_lines) {
+        for w in line.0.windows(2) {
+            let of_edge = known.entry(edge(w[0], w[1])).or_insert(*certainty);
+            *of_edge = (*of_edge).max(*certainty);
+        }
+    }
+    if known.is_empty() {
+        return borders;
+    }
+    let key_points: HashSet<(u64, u64)> = claims
+        .iter()
+        .flat_map(|c| rings_of(&c.area).flat_map(|r| &r.0))
+        .map(|&c| key(c))
+        .chain(known.keys().flatten().copied())
+        .collect();
+    let mut cut = Vec::with_capacity(borders.len());
+    for border in borders {
+        let points = &border.line.0;
+        let last = points.len() - 1;
+        let stops = (1..=last).filter(|&i| i == last || key_points.contains(&key(points[i])));
+        // Stretches of one certainty: first and last point.
+        let mut stretches: Vec<(usize, usize, Certainty)> = Vec::new();
+        let mut from = 0;
+        for to in stops {
+            let certainty = known.get(&edge(points[from], points[to])).copied().unwrap_or(border.certainty);
+            match stretches.last_mut() {
+                Some(before) if before.2 == certainty => before.1 = to,
+                _ => stretches.push((from, to, certainty)),
+            }
+            from = to;
+        }
+        cut.extend(stretches.into_iter().map(|(from, to, certainty)| BorderLine {
+            certainty,
+            line: LineString::new(points[from..=to].to_vec()),
+            ..border
+        }));
+    }
+    sort_borders(&mut cut);
+    cut
 }
 
 /// Puts lines in an order that depends on nothing but them.
@@ -471,6 +465,39 @@ mod tests {
         // The claim's outline is cut where it enters the holder's land, and not drawn inside.
         let drawn: f64 = r.borders.iter().filter(|b| b.left == 3 || b.right == 3).map(|b| length(&b.line)).sum();
         assert!((drawn - 4e5).abs() < 1.0, "{drawn}");
+    }
+
+    #[test]
+    fn a_known_line_has_its_own_certainty_and_only_it() {
+        use crate::borders::KnownLine;
+        // Two squares with a border of three pieces, of which the middle one is known.
+        let west: MultiPolygon<f64> = polygon![
+            (x: 0.0, y: 0.0), (x: 1.0, y: 0.0), (x: 1.0, y: 0.3), (x: 1.1, y: 0.6), (x: 1.0, y: 1.0), (x: 0.0, y: 1.0),
+        ]
+        .into();
+        let east: MultiPolygon<f64> = polygon![
+            (x: 1.0, y: 0.0), (x: 2.0, y: 0.0), (x: 2.0, y: 1.0), (x: 1.0, y: 1.0), (x: 1.1, y: 0.6), (x: 1.0, y: 0.3),
+        ]
+        .into();
+        let line = LineString::from(vec![(1.0, 0.3), (1.1, 0.6)]);
+        let treaty = KnownLine { line: line.clone(), certainty: Certainty::Treaty };
+        let surveyed = KnownLine { line, certainty: Certainty::Surveyed };
+        for smooth in [straight(), RegionOptions::default()] {
+            let claims = [
+                Claim { known_lines: vec![treaty.clone()], ..held("a", west.clone()) },
+                Claim { known_lines: vec![surveyed.clone()], ..held("b", east.clone()) },
+            ];
+            let r = regions_of(&claims, &smooth);
+            let between: Vec<&BorderLine> = r.borders.iter().filter(|l| (l.left, l.right) == (1, 2)).collect();
+            let known: Vec<_> = between.iter().filter(|l| l.certainty == Certainty::Surveyed).collect();
+            assert_eq!((between.len(), known.len()), (3, 1));
+            let ends = [known[0].line.0[0].y, known[0].line.0[known[0].line.0.len() - 1].y];
+            assert!((ends[0] - ends[1]).abs() > 2e4 && between.iter().all(|l| l.certainty >= Certainty::Approximate));
+            // The whole border is there, and nothing twice.
+            let plain = regions_of(&[held("a", west.clone()), held("b", east.clone())], &smooth);
+            let all = |r: &PoliticalRegions| -> f64 { r.borders.iter().map(|l| length(&l.line)).sum() };
+            assert!((all(&r) - all(&plain)).abs() < 1e-6);
+        }
     }
 
     fn length(line: &LineString<f64>) -> f64 {

@@ -14,7 +14,7 @@ use geo::{BoundingRect, Contains, Coord, LineString, MultiPolygon, Point, Polygo
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 
-/// Where a thing stands in the JSON.
+/// What the file should be.
 const EXPECTED: &str = "TopoJSON, as QGIS, GDAL and mapshaper read it";
 
 /// All lands of a pack.
@@ -32,7 +32,7 @@ pub(super) struct Land {
     /// Its key.
     pub(super) id: String,
     /// The arcs around it and whether each is followed forward; the land lies on the left.
-    edges: Vec<(usize, bool)>,
+    edges: Edges,
 }
 
 /// The lands in the pack's file `name`; what is wrong is said, and then there are none.
@@ -158,10 +158,14 @@ fn arcs_of(root: &Value, say: &mut impl FnMut(String, &str)) -> Option<Vec<Vec<C
     Some(arcs)
 }
 
+/// What was found and expected.
 type Fault = (String, &'static str);
 
+/// Arcs by number, each followed forward or backward.
+type Edges = Vec<(usize, bool)>;
+
 /// The arcs around a geometry, so that it lies on their left, and its area.
-fn polygons_of(geometry: &Value, arcs: &[Vec<Coord<f64>>]) -> Result<(Vec<(usize, bool)>, MultiPolygon<f64>), Fault> {
+fn polygons_of(geometry: &Value, arcs: &[Vec<Coord<f64>>]) -> Result<(Edges, MultiPolygon<f64>), Fault> {
     let list = |v: &Value| -> Result<Vec<Value>, Fault> {
         v.as_array().cloned().ok_or_else(|| ("its arcs are nested otherwise than its type says".to_string(), EXPECTED))
     };

@@ -799,6 +799,7 @@ fn year_at(table: &mut Table, key: &str) -> Option<(Year, Option<Date>)> {
 mod tests {
     use super::*;
     use geo::Area;
+    use proptest::prelude::*;
 
     /// Three unit squares in a row from 40 E 40 N: west, middle, east.
     const LANDS: &str = r#"{"type": "Topology", "objects": {"lands": {"type": "GeometryCollection", "geometries": [
@@ -979,14 +980,14 @@ lands = ["east"]
         ));
         assert!(none.is_empty());
         let expected = [
-            "ledger.toml, line 40, holdings.lands: there is no land 'midle'; did you mean 'middle'?",
-            "ledger.toml, line 44, holdings.form: the key is not known; did you mean 'from'?",
-            "ledger.toml, line 43, holdings.from: the key is missing",
-            "ledger.toml, line 45, holdings.polity: there is no polity 'c'",
-            "ledger.toml, line 49, claims.to: 4 CE comes before from 5 CE",
-            "ledger.toml, line 52, claims.source: unknown source 'othr'; did you mean 'other'?",
-            "ledger.toml, line 50, claims.polity: the polity is of the kind polity; one of the kind claim",
-            "ledger.toml, line 57, borders.certainty: 'sure'; one of conjectural, approximate, treaty, surveyed",
+            "ledger.toml, line 39, holdings.lands: there is no land 'midle'; did you mean 'middle'?",
+            "ledger.toml, line 43, holdings.form: the key is not known; did you mean 'from'?",
+            "ledger.toml, line 42, holdings.from: the key is missing",
+            "ledger.toml, line 44, holdings.polity: there is no polity 'c'",
+            "ledger.toml, line 48, claims.to: 4 CE comes before from 5 CE",
+            "ledger.toml, line 51, claims.source: unknown source 'othr'; did you mean 'other'?",
+            "ledger.toml, line 49, claims.polity: the polity is of the kind polity; one of the kind claim",
+            "ledger.toml, line 56, borders.certainty: 'sure'; one of conjectural, approximate, treaty, surveyed",
         ];
         assert_eq!(said.len(), expected.len(), "{said:#?}");
         for (line, part) in said.iter().zip(expected) {
@@ -999,18 +1000,18 @@ lands = ["east"]
         let said = |text: String| read_text(&text).1.join("\n");
         let gap = said(format!("{HEAD}{}", HOLDINGS.replace("from = -10", "from = 10")));
         assert!(
-            gap.contains("line 32, holdings: the land 'west' has no holder in 10 BCE – 9 CE; a polity or people"),
+            gap.contains("line 31, holdings: the land 'west' has no holder in 10 BCE – 9 CE; a polity or people"),
             "{gap}"
         );
         let none = said(HEAD.to_string());
         assert!(none.contains("the land 'east' has no holder in 10 BCE – 300 CE"), "{none}");
         let ended = said(format!("{HEAD}{}", HOLDINGS.replace("from = 100", "from = 100\nto = 110")));
-        assert!(ended.contains("line 37, holdings: the land 'middle' has no holder in 111–300 CE"), "{ended}");
+        assert!(ended.contains("line 36, holdings: the land 'middle' has no holder in 111–300 CE"), "{ended}");
         let twice =
             said(format!("{HEAD}{}", HOLDINGS.replace("from = 200", "from = 100").replace("\"east\"", "\"inner\"")));
         assert!(
             twice
-                .contains("the land 'middle' has two holders in 100 CE; one; the other stands in ledger.toml, line 37"),
+                .contains("the land 'middle' has two holders in 100 CE; one; the other stands in ledger.toml, line 36"),
             "{twice}"
         );
         let parent = said(format!("{}{HOLDINGS}", HEAD.replace("parent = \"a\"", "parent = \"x\"")));
@@ -1024,5 +1025,35 @@ lands = ["east"]
         let circle = said(format!("{}{HOLDINGS}", HEAD.replace("[\"middle\", \"east\"]", "[\"middle\", \"all\"]")));
         assert!(circle.contains("there is no land 'all'") || circle.contains("there is no land 'inner'"), "{circle}");
         assert!(said("first_year = [".to_string()).contains("ledger.toml, line 1"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        #[test]
+        fn no_bytes_make_it_panic(
+            edits in proptest::collection::vec((any::<usize>(), 0u8..3, any::<u8>()), 1..6),
+            is_ledger in any::<bool>(),
+        ) {
+            let texts = [LANDS.to_string(), format!("{HEAD}{HOLDINGS}")];
+            let mut bytes = texts[usize::from(is_ledger)].clone().into_bytes();
+            for (at, what, byte) in edits {
+                let at = at % bytes.len();
+                let symbol = b"0\"[]{},:-eEn.#\n=19~"[usize::from(byte) % 20];
+                match what {
+                    0 => bytes[at] = symbol,
+                    1 => bytes.insert(at, symbol),
+                    _ => drop(bytes.drain(at..(at + usize::from(byte) % 9).min(bytes.len()))),
+                }
+            }
+            let (lands, ledger) = if is_ledger { (texts[0].clone().into_bytes(), bytes) } else { (bytes, texts[1].clone().into_bytes()) };
+            let source = PackSource::memory([("lands.topojson", lands), ("ledger.toml", ledger)]);
+            let mut problems = Vec::new();
+            let lands = super::super::lands::read(&source, "lands.topojson", &mut problems);
+            let claims = read(&source, &["ledger.toml".to_string()], &lands, &["atlas", "other"], &mut problems);
+            // Either there are claims that can be drawn, or it is said why not.
+            prop_assert!(!claims.is_empty() || !problems.is_empty());
+            prop_assert!(claims.iter().all(|c| c.claim.area.iter().all(|p| crate::borders::repair::fault(p).is_none())));
+        }
     }
 }
