@@ -375,6 +375,7 @@ fn place_layer<'a>(p: &Product) -> Result<LayerPlan<'a>> {
         .pack
         .places
         .iter()
+        .filter(|q| q.stands_in(year))
         .filter_map(|q| {
             let names: Vec<String> = q.names.iter().map(|n| format!("{} ({})", n.name, n.lang)).collect();
             Some(feature(

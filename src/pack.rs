@@ -1,13 +1,16 @@
-//! Region packs: `region.toml` with GeoJSON layers, read from the binary or from a folder of the user's own.
+//! Region packs: `region.toml` with its layers (GeoJSON; lands in TopoJSON with a ledger of who held them), read from the binary or from a folder of the user's own.
 //! Everything in a pack is in longitude and latitude (WGS 84). Reading reports every problem at once.
 //!
 //! Packs come from two places: those inside the binary, and folders that hold one folder per pack (`--maps DIR`). A
 //! user's pack hides a shipped one of the same name. Invariant: a [`RegionPack`] exists only where no error was found.
 
 mod geojson;
+mod lands;
 mod layers;
+mod ledger;
 mod region_toml;
 mod source;
+mod table;
 
 pub use crate::borders::{Problem, Severity};
 pub use source::PackSource;
@@ -21,7 +24,7 @@ use crate::vector::Feature;
 use crate::year::{Era, Span};
 use geo::LineString;
 use region_toml::RegionToml;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// A region pack, read and checked.
@@ -122,10 +125,21 @@ pub struct Place {
     pub kind: String,
     /// 1 (greatest) to 4.
     pub rank: u8,
+    /// First year in which it stood (historian's year); `None` when open.
+    pub from_year: Option<i32>,
+    /// Last year in which it stood or mattered, inclusive; `None` when open.
+    pub to_year: Option<i32>,
     /// Names by period and language.
     pub names: Vec<DatedName>,
     /// Where.
     pub at: LonLat,
+}
+
+impl Place {
+    /// Whether it stood in `year` (historian's year).
+    pub fn stands_in(&self, year: i32) -> bool {
+        self.from_year.is_none_or(|y| y <= year) && self.to_year.is_none_or(|y| year <= y)
+    }
 }
 
 /// A summit with its surveyed height.
@@ -344,16 +358,28 @@ fn examine(source: &PackSource) -> Examined {
     let toml = region_toml::read(source, &mut problems);
     let mut seen = Examined { toml, claims: vec![], places: vec![], peaks: vec![], physical: vec![], problems: vec![] };
 
-    let mut found: Vec<(String, usize, Claim)> = Vec::new();
+    let mut found: Vec<Found> = Vec::new();
     for file in &seen.toml.polities {
         let features = geojson::read(source, file, &mut problems);
         check_placement(&features, file, &seen.toml, &mut problems);
         let (claims, more) = pack_claims(&features, file);
         problems.extend(more);
-        found.extend(claims.into_iter().map(|(number, claim)| (file.clone(), number, claim)));
+        let at = |number| Standing::Feature(number);
+        found.extend(claims.into_iter().map(|(number, claim)| Found { file: file.clone(), at: at(number), claim }));
+    }
+    if let Some(file) = &seen.toml.lands {
+        let lands = lands::read(source, file, &mut problems);
+        let known: Vec<&str> = seen.toml.sources.iter().map(|s| s.id.as_str()).collect();
+        let claims = ledger::read(source, &seen.toml.claims, &lands, &known, &mut problems);
+        if let Some(extent) = &seen.toml.extent {
+            let all: Vec<Claim> = claims.iter().map(|c| c.claim.clone()).collect();
+            problems.extend(outside_extent(&claim_boxes(&all), extent, file));
+        }
+        let at = |line: Option<usize>| Standing::Line(line);
+        found.extend(claims.into_iter().map(|c| Found { file: c.file, at: at(c.line), claim: c.claim }));
     }
     check_claims(&found, &mut problems);
-    seen.claims = found.into_iter().map(|(_, _, claim)| claim).collect();
+    seen.claims = found.into_iter().map(|f| f.claim).collect();
 
     for file in &seen.toml.places {
         let features = geojson::read(source, file, &mut problems);
@@ -374,32 +400,70 @@ fn examine(source: &PackSource) -> Examined {
     seen
 }
 
-/// What only the whole pack shows: parents that exist, one claim per polity and year.
-fn check_claims(found: &[(String, usize, Claim)], problems: &mut Vec<Problem>) {
-    let ids: Vec<&str> = found.iter().map(|(_, _, c)| c.id.as_str()).collect();
-    for (file, number, claim) in found {
-        let mut say = |key: &str, what: String, expected: String| {
-            problems.push(Problem::error(file, what, expected).at_feature(*number, &claim.id).about(key));
-        };
-        if let Some(parent) = claim.parent.as_deref().filter(|p| !ids.contains(p)) {
-            say("parent", format!("no claim has the id {}", shown(parent)), known_or_near(parent, &ids, "the layer"));
-        } else if claim.parent.as_deref() == Some(claim.id.as_str()) {
-            say("parent", "it is its own parent".to_string(), "the polity above it, or null".to_string());
+/// A claim and where it stands.
+struct Found {
+    file: String,
+    at: Standing,
+    claim: Claim,
+}
+
+/// Where in its file a claim stands.
+#[derive(Clone, Copy)]
+enum Standing {
+    /// The number of its feature.
+    Feature(usize),
+    /// The line where its polity, or the claim, is written.
+    Line(Option<usize>),
+}
+
+impl Found {
+    fn problem(&self, key: &str, what: String, expected: impl ToString) -> Problem {
+        let problem = Problem::error(&self.file, what, expected).about(key);
+        match self.at {
+            Standing::Feature(number) => problem.at_feature(number, &self.claim.id),
+            Standing::Line(line) => problem.at_line(line),
         }
     }
-    let place: HashMap<*const Claim, (&String, usize)> =
-        found.iter().map(|(file, number, claim)| (std::ptr::from_ref(claim), (file, *number))).collect();
-    for (a, b) in overlapping_years(found.iter().map(|(_, _, c)| c)) {
-        let ((a_file, a_number), (b_file, b_number)) = (place[&std::ptr::from_ref(a)], place[&std::ptr::from_ref(b)]);
-        let what = format!("{} overlaps {} of {a_file}, feature {a_number}", b.span, a.span);
+
+    /// `polities.geojson, feature 3`.
+    fn place(&self) -> String {
+        match self.at {
+            Standing::Feature(number) => format!("{}, feature {number}", self.file),
+            Standing::Line(Some(line)) => format!("{}, line {line}", self.file),
+            Standing::Line(None) => self.file.clone(),
+        }
+    }
+}
+
+/// What only the whole pack shows: parents that exist, one claim per polity and year.
+fn check_claims(found: &[Found], problems: &mut Vec<Problem>) {
+    let ids: BTreeSet<&str> = found.iter().map(|f| f.claim.id.as_str()).collect();
+    let mut said: BTreeSet<(&str, &str)> = BTreeSet::new();
+    for f in found {
+        let (claim, parent) = (&f.claim, f.claim.parent.as_deref());
+        if let Some(parent) = parent.filter(|p| !ids.contains(p)) {
+            // A polity of a ledger has many claims: once is enough.
+            if matches!(f.at, Standing::Feature(_)) || said.insert((&claim.id, parent)) {
+                let what = format!("no claim has the id {}", shown(parent));
+                problems.push(f.problem("parent", what, known_or_near(parent, ids.iter().copied(), "the layer")));
+            }
+        } else if parent == Some(claim.id.as_str()) {
+            let what = "it is its own parent".to_string();
+            problems.push(f.problem("parent", what, "the polity above it, or null"));
+        }
+    }
+    let place: HashMap<*const Claim, &Found> = found.iter().map(|f| (std::ptr::from_ref(&f.claim), f)).collect();
+    for (a, b) in overlapping_years(found.iter().map(|f| &f.claim)) {
+        let (a_found, b_found) = (place[&std::ptr::from_ref(a)], place[&std::ptr::from_ref(b)]);
+        let what = format!("{} overlaps {} of {}", b.span, a.span, a_found.place());
         let expected = "at most one claim per id in each year; let the earlier end before, or join the two shapes";
-        problems.push(Problem::error(b_file, what, expected).at_feature(b_number, &b.id).about("from_year"));
+        problems.push(b_found.problem("from_year", what, expected));
     }
 }
 
 /// "did you mean ...", or where such ids stand.
-fn known_or_near(id: &str, known: &[&str], holder: &str) -> String {
-    let near = suggestion(id, known.iter().copied());
+fn known_or_near<'a>(id: &str, known: impl IntoIterator<Item = &'a str>, holder: &str) -> String {
+    let near = suggestion(id, known);
     if near.is_empty() { format!("an id of {holder}") } else { near }
 }
 
@@ -416,7 +480,7 @@ fn check_placement(features: &[Feature], file: &str, toml: &RegionToml, problems
     for (number, feature) in (1..).zip(features) {
         let cited = feature.properties.get("source").and_then(|s| s.as_array());
         for source in cited.into_iter().flatten().filter_map(|s| s.as_str()).filter(|s| !known.contains(s)) {
-            let expected = known_or_near(source, &known, "[[sources]]");
+            let expected = known_or_near(source, known.iter().copied(), "[[sources]]");
             let what = format!("unknown source {}", shown(source));
             problems.push(Problem::error(file, what, expected).at_feature(number, &id(feature)).about("source"));
         }

@@ -276,9 +276,9 @@ fn water_lies_at_or_below_its_level_and_land_above_it() {
 fn years_are_read_as_stated() {
     let shop = Shop::new();
     assert_fails(&shop.run(&["build", "--region", "caucasus", "--era", "0"]), 2, &["1 BCE", "1 CE"]);
-    for (given, words) in [("-300", "300 BCE"), ("300bc", "300 BCE"), ("300 BCE", "300 BCE"), ("1400", "1400 CE")] {
+    for (given, words) in [("-300", "300 BCE"), ("300bc", "300 BCE"), ("300 BCE", "300 BCE"), ("1992", "1992 CE")] {
         let o = shop.run(&["build", "--region", "caucasus", "--era", given]);
-        assert_fails(&o, 1, &["no claims for", words, "1100"]);
+        assert_fails(&o, 1, &["no claims for", words, "100 BCE"]);
     }
     assert_fails(&shop.run(&["build", "--region", "caucasus", "--era", "twelve"]), 2, &["twelve"]);
     assert_fails(&shop.run(&["build", "--region", "caucasus", "--era", "1210/1200"]), 2, &["1210"]);
@@ -586,7 +586,7 @@ fn lists_timelines_and_completions() {
     let shop = Shop::new();
     let o = shop.run(&["regions"]);
     assert_succeeds(&o);
-    assert!(stdout(&o).contains("caucasus") && stdout(&o).contains("1100"), "{}", stdout(&o));
+    assert!(stdout(&o).contains("caucasus") && stdout(&o).contains("1991"), "{}", stdout(&o));
     let o = shop.run(&["eras", "--region", "caucasus"]);
     assert_succeeds(&o);
     assert!(stdout(&o).contains("Georgia") && stdout(&o).contains("1202"), "{}", stdout(&o));

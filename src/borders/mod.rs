@@ -5,7 +5,7 @@
 //! GDAL: the caller reads, projects and rasterizes.
 
 mod colour;
-mod crossing;
+pub(crate) mod crossing;
 
 pub mod account;
 pub mod adapters;
@@ -231,6 +231,8 @@ pub struct Claim {
     pub colour: Option<[u8; 3]>,
     /// Remarks; empty when none.
     pub note: String,
+    /// Stretches of its outline that are known better or worse than the rest.
+    pub known_lines: Vec<KnownLine>,
     /// Its area, degrees.
     pub area: MultiPolygon<f64>,
 }
@@ -263,6 +265,15 @@ fn after(last: Year) -> Year {
     if last == Span::ALWAYS.end { last } else { last.next() }
 }
 
+/// A stretch of an outline with a certainty of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KnownLine {
+    /// Its course, corner by corner as in the outline, degrees.
+    pub line: LineString<f64>,
+    /// How well it is known.
+    pub certainty: Certainty,
+}
+
 /// A polity as it stands in one era on the working grid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolityRegion {
@@ -287,7 +298,7 @@ pub struct BorderLine {
     pub left: u16,
     /// Code of the polity on the right; 0 when unclaimed.
     pub right: u16,
-    /// The lesser certainty of the two sides.
+    /// The lesser certainty of the two sides, or that of the line itself where it is known.
     pub certainty: Certainty,
     /// Its course.
     pub line: LineString<f64>,
@@ -313,6 +324,7 @@ pub(crate) mod tests {
             sources: vec![],
             colour: None,
             note: String::new(),
+            known_lines: vec![],
             area: MultiPolygon::new(vec![]),
         }
     }

@@ -167,6 +167,7 @@ impl Reader<'_> {
             sources: self.sources(),
             colour: self.colour(),
             note: self.text("note"),
+            known_lines: Vec::new(),
             area: area.unwrap_or_else(|| MultiPolygon::new(vec![])),
         };
         if !claim.name_local.is_empty() && claim.local_lang.is_empty() {

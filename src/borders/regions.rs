@@ -11,7 +11,7 @@ use crate::grid::{Extent, LonLat, Xy};
 use crate::year::Era;
 use geo::{Area, BooleanOps, BoundingRect, Contains, Coord, LineString, MultiPolygon, Point, Polygon, Rect};
 use rayon::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Vertices of neighbours closer than this are one, degrees (some 20 m).
 const SNAP_DEG: f64 = 2e-4;
@@ -27,6 +27,8 @@ pub struct PlaneClaim<'a> {
     pub claim: &'a Claim,
     /// Its area, CRS units; corners that it has in common with others are equal bit for bit.
     pub area: MultiPolygon<f64>,
+    /// The claim's [`known_lines`](Claim::known_lines), with corners as in the area.
+    pub known_lines: Vec<(LineString<f64>, Certainty)>,
 }
 
 /// How regions are drawn.
@@ -88,6 +90,10 @@ pub fn project_claims<'a>(claims: &[&'a Claim], project: &dyn Fn(LonLat) -> Opti
                 points.push(image(c, claim)?);
             }
         }
+        // The end of a ring, which is its start, is left to the polygon to close.
+        if let Some(&last) = r.0.last().filter(|_| !r.is_closed()) {
+            points.push(image(last, claim)?);
+        }
         Ok(LineString::new(points))
     };
     share_vertices(&areas, SNAP_DEG)
@@ -101,7 +107,9 @@ pub fn project_claims<'a>(claims: &[&'a Claim], project: &dyn Fn(LonLat) -> Opti
                     Ok(Polygon::new(ring(p.exterior(), claim)?, holes?))
                 })
                 .collect();
-            Ok(PlaneClaim { claim, area: MultiPolygon::new(polygons?) })
+            let known_lines: Result<Vec<_>> =
+                claim.known_lines.iter().map(|k| Ok((ring(&k.line, claim)?, k.certainty))).collect();
+            Ok(PlaneClaim { claim, area: MultiPolygon::new(polygons?), known_lines: known_lines? })
         })
         .collect()
 }
@@ -159,6 +167,7 @@ pub fn political_regions(claims: &[PlaneClaim], options: &RegionOptions) -> Resu
         })
         .collect();
     let (borders, neighbours) = border_lines(&topology, &lines, &polities);
+    let borders = with_known_lines(borders, &sorted);
 
     let ids: Vec<&str> = sorted.iter().map(|c| c.claim.id.as_str()).collect();
     let wanted: Vec<_> = sorted.iter().map(|c| c.claim.colour).collect();
@@ -256,6 +265,55 @@ fn border_lines(
     neighbours.sort_unstable();
     neighbours.dedup();
     (borders, neighbours)
+}
+
+/// `borders` with the certainty of known lines where they follow one, cut where it begins and ends. Of two claims that know
+/// a line the better counts. Borders go through the key points of their arcs, so that they are found by these.
+fn with_known_lines(borders: Vec<BorderLine>, claims: &[&PlaneClaim]) -> Vec<BorderLine> {
+    let edge = |a: Coord<f64>, b: Coord<f64>| {
+        let (a, b) = (key(a), key(b));
+        [a.min(b), a.max(b)]
+    };
+    let mut known: HashMap<[(u64, u64); 2], Certainty> = HashMap::new();
+    for (line, certainty) in claims.iter().flat_map(|c| &c.known_lines) {
+        for w in line.0.windows(2) {
+            let of_edge = known.entry(edge(w[0], w[1])).or_insert(*certainty);
+            *of_edge = (*of_edge).max(*certainty);
+        }
+    }
+    if known.is_empty() {
+        return borders;
+    }
+    let key_points: HashSet<(u64, u64)> = claims
+        .iter()
+        .flat_map(|c| rings_of(&c.area).flat_map(|r| &r.0))
+        .map(|&c| key(c))
+        .chain(known.keys().flatten().copied())
+        .collect();
+    let mut cut = Vec::with_capacity(borders.len());
+    for border in borders {
+        let points = &border.line.0;
+        let last = points.len() - 1;
+        let stops = (1..=last).filter(|&i| i == last || key_points.contains(&key(points[i])));
+        // Stretches of one certainty: first and last point.
+        let mut stretches: Vec<(usize, usize, Certainty)> = Vec::new();
+        let mut from = 0;
+        for to in stops {
+            let certainty = known.get(&edge(points[from], points[to])).copied().unwrap_or(border.certainty);
+            match stretches.last_mut() {
+                Some(before) if before.2 == certainty => before.1 = to,
+                _ => stretches.push((from, to, certainty)),
+            }
+            from = to;
+        }
+        cut.extend(stretches.into_iter().map(|(from, to, certainty)| BorderLine {
+            certainty,
+            line: LineString::new(points[from..=to].to_vec()),
+            ..border
+        }));
+    }
+    sort_borders(&mut cut);
+    cut
 }
 
 /// Puts lines in an order that depends on nothing but them.
@@ -459,6 +517,39 @@ mod tests {
         // Around its own land, against the sure one, and dashed across the sure one's land.
         assert!((of(1, 0) - 3e5).abs() < 1.0, "{:?}", r.borders);
         assert!((of(1, 2) - 2e5).abs() < 1.0, "{:?}", r.borders);
+    }
+
+    #[test]
+    fn a_known_line_has_its_own_certainty_and_only_it() {
+        use crate::borders::KnownLine;
+        // Two squares with a border of three pieces, of which the middle one is known.
+        let west: MultiPolygon<f64> = polygon![
+            (x: 0.0, y: 0.0), (x: 1.0, y: 0.0), (x: 1.0, y: 0.3), (x: 1.1, y: 0.6), (x: 1.0, y: 1.0), (x: 0.0, y: 1.0),
+        ]
+        .into();
+        let east: MultiPolygon<f64> = polygon![
+            (x: 1.0, y: 0.0), (x: 2.0, y: 0.0), (x: 2.0, y: 1.0), (x: 1.0, y: 1.0), (x: 1.1, y: 0.6), (x: 1.0, y: 0.3),
+        ]
+        .into();
+        let line = LineString::from(vec![(1.0, 0.3), (1.1, 0.6)]);
+        let treaty = KnownLine { line: line.clone(), certainty: Certainty::Treaty };
+        let surveyed = KnownLine { line, certainty: Certainty::Surveyed };
+        for smooth in [straight(), RegionOptions::default()] {
+            let claims = [
+                Claim { known_lines: vec![treaty.clone()], ..held("a", west.clone()) },
+                Claim { known_lines: vec![surveyed.clone()], ..held("b", east.clone()) },
+            ];
+            let r = regions_of(&claims, &smooth);
+            let between: Vec<&BorderLine> = r.borders.iter().filter(|l| (l.left, l.right) == (1, 2)).collect();
+            let known: Vec<_> = between.iter().filter(|l| l.certainty == Certainty::Surveyed).collect();
+            assert_eq!((between.len(), known.len()), (3, 1));
+            let ends = [known[0].line.0[0].y, known[0].line.0[known[0].line.0.len() - 1].y];
+            assert!((ends[0] - ends[1]).abs() > 2e4 && between.iter().all(|l| l.certainty >= Certainty::Approximate));
+            // The whole border is there, and nothing twice.
+            let plain = regions_of(&[held("a", west.clone()), held("b", east.clone())], &smooth);
+            let all = |r: &PoliticalRegions| -> f64 { r.borders.iter().map(|l| length(&l.line)).sum() };
+            assert!((all(&r) - all(&plain)).abs() < 1e-6);
+        }
     }
 
     fn length(line: &LineString<f64>) -> f64 {

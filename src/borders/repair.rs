@@ -329,7 +329,7 @@ pub(super) fn rings(p: &Polygon<f64>) -> impl Iterator<Item = &LineString<f64>> 
 }
 
 /// What is wrong with a polygon: found and expected.
-pub(super) fn fault(polygon: &Polygon<f64>) -> Option<(String, &'static str)> {
+pub(crate) fn fault(polygon: &Polygon<f64>) -> Option<(String, &'static str)> {
     for ring in rings(polygon) {
         let mut corners: Vec<_> = ring.0.iter().map(|c| (c.x, c.y)).collect();
         corners.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));

@@ -17,20 +17,25 @@ pub(super) fn read(source: &PackSource, name: &str, problems: &mut Vec<Problem>)
     }
 }
 
-/// The features in `text`, see [`read`].
-pub(super) fn parse(text: &str, name: &str, problems: &mut Vec<Problem>) -> Vec<Feature> {
-    let root: Value = match serde_json::from_str(text) {
-        Ok(root) => root,
+/// The JSON value in `text`; what is wrong with it is said with its line.
+pub(super) fn json(text: &str, name: &str, expected: &str, problems: &mut Vec<Problem>) -> Option<Value> {
+    match serde_json::from_str(text) {
+        Ok(root) => Some(root),
         Err(e) => {
             let said = e.to_string();
             // "... at line 3 column 14": the line stands elsewhere in the message.
             let what = said.split(" at line ").next().unwrap_or(&said);
             let found = format!("it is no JSON: {what}, in column {}", e.column());
             let line = Some(e.line()).filter(|l| *l > 0);
-            problems.push(Problem::error(name, found, "valid GeoJSON; mend it there").at_line(line));
-            return Vec::new();
+            problems.push(Problem::error(name, found, expected).at_line(line));
+            None
         }
-    };
+    }
+}
+
+/// The features in `text`, see [`read`].
+pub(super) fn parse(text: &str, name: &str, problems: &mut Vec<Problem>) -> Vec<Feature> {
+    let Some(root) = json(text, name, "valid GeoJSON; mend it there", problems) else { return Vec::new() };
     let kind = root.get("type").and_then(Value::as_str).map(str::to_string);
     let mut root = match (root, kind.as_deref()) {
         (Value::Object(root), Some("FeatureCollection")) => root,

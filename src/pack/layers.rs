@@ -19,9 +19,10 @@ const HEIGHTS_M: std::ops::RangeInclusive<f64> = -450.0..=8900.0;
 pub(super) fn places(features: &[Feature], file: &str, problems: &mut Vec<Problem>) -> Vec<Place> {
     read_each(features, file, problems, |r| {
         let place = (r.name(), r.word("kind", &PLACE_KINDS), r.rank("rank"), r.point());
+        let (from_year, to_year) = r.years();
         let names = r.dated_names();
         let (name, kind, rank, at) = (place.0?, place.1?, place.2?, place.3?);
-        Some(Place { name, kind, rank, names, at })
+        Some(Place { name, kind, rank, from_year, to_year, names, at })
     })
 }
 
@@ -172,6 +173,31 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    /// The first and the last year of the feature itself; `None` when open.
+    fn years(&mut self) -> (Option<i32>, Option<i32>) {
+        let mut year = |key: &str| {
+            let value = self.value(key)?.clone();
+            match crate::borders::reader::year_of(&value) {
+                Ok(year) => Some(year),
+                Err((found, expected)) => {
+                    self.say(key, found, expected);
+                    None
+                }
+            }
+        };
+        let (from, to) = (year("from_year"), year("to_year"));
+        if let (Some(f), Some(t)) = (from, to)
+            && t < f
+        {
+            self.say(
+                "from_year",
+                format!("{f} comes after to_year {t}"),
+                "the first year, then the last, both included",
+            );
+        }
+        (from.map(Year::to_historian), to.map(Year::to_historian))
     }
 
     /// Names by period; editors may have made a text of the array.

@@ -1,5 +1,6 @@
 //! `region.toml`: every key with its type, and all that is wrong with it at once, by line.
 
+use super::table::{Table, described, line_at};
 use super::{BaseLayer, PackSource, Source, SourceUse};
 use crate::borders::problem::{Problem, shown, suggestion};
 use crate::grid::LonLatBox;
@@ -10,7 +11,8 @@ const FILE: &str = "region.toml";
 const ROOT_KEYS: [&str; 9] =
     ["name", "title", "title_ru", "statement", "crs", "resolution_m", "extent", "layers", "sources"];
 const EXTENT_KEYS: [&str; 4] = ["west", "south", "east", "north"];
-const LAYER_KEYS: [&str; 8] = ["polities", "places", "peaks", "physical", "elevation", "ocean", "lakes", "rivers"];
+const LAYER_KEYS: [&str; 10] =
+    ["polities", "lands", "claims", "places", "peaks", "physical", "elevation", "ocean", "lakes", "rivers"];
 const SOURCE_KEYS: [&str; 5] = ["id", "citation", "licence", "use", "note"];
 
 /// What `region.toml` says; what could not be read is empty.
@@ -23,6 +25,8 @@ pub(super) struct RegionToml {
     pub resolution_m: f64,
     pub extent: Option<LonLatBox>,
     pub polities: Vec<String>,
+    pub lands: Option<String>,
+    pub claims: Vec<String>,
     pub places: Vec<String>,
     pub peaks: Vec<String>,
     pub physical: Vec<String>,
@@ -59,7 +63,7 @@ pub(super) fn read(source: &PackSource, problems: &mut Vec<Problem>) -> RegionTo
     if !errors.is_empty() {
         return read;
     }
-    let mut root = Table { text: &text, path: "", table: root.get_ref(), line: None, problems };
+    let mut root = Table { file: FILE, text: &text, path: "", table: root.get_ref(), line: None, problems };
     root.only(&ROOT_KEYS);
     let name = root.text_at("name", true);
     read.title = root.text_at("title", true);
@@ -96,20 +100,27 @@ pub(super) fn read(source: &PackSource, problems: &mut Vec<Problem>) -> RegionTo
     root.table_at("layers", |layers| {
         layers.only(&LAYER_KEYS);
         read.polities = layers.files_at("polities", source);
+        read.claims = layers.files_at("claims", source);
+        read.lands = layers.one_file_at("lands", source);
+        for (key, other, is_alone) in [
+            ("lands", "claims", read.lands.is_some() && read.claims.is_empty()),
+            ("claims", "lands", read.lands.is_none() && !read.claims.is_empty()),
+        ] {
+            if is_alone && !layers.has(other) {
+                layers.say(key, format!("it stands without '{other}'"), "both: the lands, and who holds them when");
+            }
+        }
         read.places = layers.files_at("places", source);
         read.peaks = layers.files_at("peaks", source);
         read.physical = layers.files_at("physical", source);
         for layer in BaseLayer::ALL {
-            let mut files = layers.files_at(layer.key(), source);
-            if files.len() > 1 {
-                layers.say(layer.key(), format!("{} files", files.len()), "one file");
-            }
-            if let Some(file) = files.pop() {
+            if let Some(file) = layers.one_file_at(layer.key(), source) {
                 read.base_layers.insert(layer.key(), file);
             }
         }
-        if !layers.has("polities") {
-            layers.say("polities", "there is no layer of polities", "polities = [\"polities.geojson\"]");
+        if !layers.has("polities") && !layers.has("claims") {
+            let expected = "polities = [\"polities.geojson\"], or lands and claims";
+            layers.say("polities", "there is no layer of polities", expected);
             layers.soften();
         }
     });
@@ -118,106 +129,14 @@ pub(super) fn read(source: &PackSource, problems: &mut Vec<Problem>) -> RegionTo
     read
 }
 
-/// One table of the file, with where it stands.
-struct Table<'a> {
-    text: &'a str,
-    /// Its name, empty for the root.
-    path: &'a str,
-    table: &'a DeTable<'a>,
-    /// Where it begins.
-    line: Option<usize>,
-    problems: &'a mut Vec<Problem>,
-}
-
 impl Table<'_> {
-    fn has(&self, key: &str) -> bool {
-        self.table.get(key).is_some()
-    }
-
-    /// A problem about `key`, at its line.
-    fn say(&mut self, key: &str, found: impl ToString, expected: &str) {
-        let line = self.table.get(key).map(|v| line_at(self.text, v.span().start)).or(self.line);
-        let name = match (self.path, key) {
-            ("", k) => k.to_string(),
-            (p, "") => p.to_string(),
-            (p, k) => format!("{p}.{k}"),
-        };
-        self.problems.push(Problem::error(FILE, found, expected).at_line(line).about(&name));
-    }
-
-    /// Makes the last problem a warning.
-    fn soften(&mut self) {
-        if let Some(last) = self.problems.pop() {
-            self.problems.push(last.as_warning());
+    /// The one file name at `key`.
+    fn one_file_at(&mut self, key: &str, source: &PackSource) -> Option<String> {
+        let mut files = self.files_at(key, source);
+        if files.len() > 1 {
+            self.say(key, format!("{} files", files.len()), "one file");
         }
-    }
-
-    /// Reports keys that are not `known`.
-    fn only(&mut self, known: &[&str]) {
-        let unknown: Vec<(String, usize)> = self
-            .table
-            .iter()
-            .filter(|(k, _)| !known.contains(&k.get_ref().as_ref()))
-            .map(|(k, _)| (k.get_ref().to_string(), line_at(self.text, k.span().start)))
-            .collect();
-        for (key, line) in unknown {
-            let near = suggestion(&key, known.iter().copied());
-            let expected = if near.is_empty() { format!("one of {}", known.join(", ")) } else { near };
-            let path = if self.path.is_empty() { key.clone() } else { format!("{}.{key}", self.path) };
-            self.problems.push(
-                Problem::error(FILE, "the key is not known", expected).at_line(Some(line)).about(&shown_key(&path)),
-            );
-        }
-    }
-
-    fn missing(&mut self, key: &str, expected: &str) {
-        self.say(key, "the key is missing", expected);
-    }
-
-    /// The text at `key`; empty, and said, when it is missing or of another type.
-    fn text_at(&mut self, key: &str, is_required: bool) -> String {
-        match self.table.get(key).map(|v| v.get_ref()) {
-            None if is_required => self.missing(key, "a text in double quotes"),
-            None => {}
-            Some(DeValue::String(s)) if is_required && s.trim().is_empty() => self.say(key, "it is empty", "a text"),
-            Some(DeValue::String(s)) => return s.trim().to_string(),
-            Some(other) => self.say(key, described(other), "a text in double quotes"),
-        }
-        String::new()
-    }
-
-    /// How a source was used; the weakest where nothing is said.
-    fn use_at(&mut self, key: &str) -> SourceUse {
-        let text = self.text_at(key, false);
-        SourceUse::ALL.into_iter().find(|u| u.as_str() == text).unwrap_or_else(|| {
-            if !text.is_empty() {
-                self.say(key, shown(&text), &SourceUse::ALL.map(SourceUse::as_str).join(", "));
-            }
-            SourceUse::default()
-        })
-    }
-
-    /// The number at `key`; `None`, and said, when it is missing or of another type.
-    fn number_at(&mut self, key: &str) -> Option<f64> {
-        match self.table.get(key).map(|v| v.get_ref()) {
-            None => self.missing(key, "a number"),
-            Some(value) => match number(value).filter(|n| n.is_finite()) {
-                Some(n) => return Some(n),
-                None => self.say(key, described(value), "a number, without quotes"),
-            },
-        }
-        None
-    }
-
-    /// Reads the table at `key`; said when it is missing.
-    fn table_at(&mut self, key: &str, read: impl FnOnce(&mut Table)) {
-        match self.table.get(key).map(|v| (v.get_ref(), line_at(self.text, v.span().start))) {
-            None => self.missing(key, &format!("a table [{key}]")),
-            Some((DeValue::Table(table), line)) => {
-                read(&mut Table { text: self.text, path: key, table, line: Some(line), problems: self.problems });
-            }
-            Some((other, _)) => self.say(key, described(other), &format!("a table [{key}]")),
-        }
+        files.pop()
     }
 
     /// The file names at `key`, one or an array; those that are not there are said and left out.
@@ -254,25 +173,19 @@ impl Table<'_> {
         files
     }
 
+    /// How a source was used; the weakest where nothing is said.
+    fn use_at(&mut self, key: &str) -> SourceUse {
+        let word = self.word_at(key, &SourceUse::ALL.map(SourceUse::as_str)).unwrap_or_default();
+        SourceUse::ALL.into_iter().find(|u| u.as_str() == word).unwrap_or_default()
+    }
+
     /// The array of tables `[[sources]]`.
     fn sources(&mut self, into: &mut Vec<Source>) {
         let key = "sources";
-        let items = match self.table.get(key).map(|v| v.get_ref()) {
-            None => return self.missing(key, "at least one [[sources]] with id, citation, licence"),
-            Some(DeValue::Array(items)) => items,
-            Some(other) => {
-                let found = described(other);
-                return self.say(key, found, "tables [[sources]]");
-            }
-        };
-        for item in items.iter() {
-            let line = Some(line_at(self.text, item.span().start));
-            let DeValue::Table(table) = item.get_ref() else {
-                let found = described(item.get_ref());
-                self.say(key, found, "tables [[sources]]");
-                continue;
-            };
-            let mut one = Table { text: self.text, path: key, table, line, problems: self.problems };
+        if !self.has(key) {
+            self.missing(key, "at least one [[sources]] with id, citation, licence");
+        }
+        self.each_table(key, |one| {
             one.only(&SOURCE_KEYS);
             let source = Source {
                 id: one.text_at("id", true),
@@ -282,45 +195,13 @@ impl Table<'_> {
                 note: one.text_at("note", false),
             };
             if source.id.is_empty() {
-                continue;
+                return;
             }
             if into.iter().any(|s| s.id == source.id) {
                 one.say("id", format!("{} stands twice", shown(&source.id)), "each source once");
             } else {
                 into.push(source);
             }
-        }
+        });
     }
-}
-
-/// A key for print, bounded.
-fn shown_key(key: &str) -> String {
-    shown(key).trim_matches('\'').to_string()
-}
-
-/// The value as a number.
-fn number(value: &DeValue) -> Option<f64> {
-    match value {
-        DeValue::Integer(i) => i64::from_str_radix(&i.as_str().replace('_', ""), i.radix()).ok().map(|n| n as f64),
-        DeValue::Float(f) => f.as_str().replace('_', "").parse().ok(),
-        _ => None,
-    }
-}
-
-/// The kind of a value, and a short one itself.
-fn described(value: &DeValue) -> String {
-    match value {
-        DeValue::String(s) => format!("the text {}", shown(s)),
-        DeValue::Integer(i) => format!("the number {}", i.as_str()),
-        DeValue::Float(f) => format!("the number {}", f.as_str()),
-        DeValue::Boolean(b) => format!("{b}"),
-        DeValue::Datetime(_) => "a date".to_string(),
-        DeValue::Array(_) => "an array".to_string(),
-        DeValue::Table(_) => "a table".to_string(),
-    }
-}
-
-/// The line, from 1, of the byte at `offset`.
-fn line_at(text: &str, offset: usize) -> usize {
-    1 + text.as_bytes().iter().take(offset).filter(|b| **b == b'\n').count()
 }

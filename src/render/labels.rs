@@ -790,6 +790,8 @@ mod tests {
             name: "Tbilisi".into(),
             kind: "capital".into(),
             rank: 1,
+            from_year: None,
+            to_year: None,
             names: vec![dated("Tiflis", Some(1100), Some(1936))],
             at: LonLat { lon: 44.8, lat: 41.7 },
         };

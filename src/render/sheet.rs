@@ -283,7 +283,12 @@ fn scene<'a>(
     Scene {
         borders: input.borders.iter().flat_map(|b| pieces(&b.line).into_iter().map(move |c| (c, b))).collect(),
         rivers: input.rivers.iter().flat_map(|r| pieces(&r.line).into_iter().map(move |c| (c, r))).collect(),
-        places: input.places.iter().filter_map(|p| Some((at(p.at).filter(in_view)?, p))).collect(),
+        places: input
+            .places
+            .iter()
+            .filter(|p| p.stands_in(input.year))
+            .filter_map(|p| Some((at(p.at).filter(in_view)?, p)))
+            .collect(),
         peaks: input.peaks.iter().filter_map(|p| Some((at(p.at).filter(in_view)?, p))).collect(),
         physical: input
             .physical

@@ -60,6 +60,7 @@ fn polity(code: u16, name: &str, kind: ClaimKind, outline: MultiPolygon<f64>, co
         sources: Vec::new(),
         colour: None,
         note: String::new(),
+        known_lines: Vec::new(),
         area: MultiPolygon(Vec::new()),
     };
     let standing = claim.standing(&claim.span).unwrap();
@@ -143,6 +144,8 @@ impl Land {
                 name: format!("Old Town {k}"),
                 kind: kind.into(),
                 rank,
+                from_year: None,
+                to_year: None,
                 names: Vec::new(),
                 at: lon_lat(x, y),
             });

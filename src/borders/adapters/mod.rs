@@ -259,6 +259,7 @@ impl Draft {
             sources: vec![at.file.to_string()],
             colour: None,
             note: String::new(),
+            known_lines: vec![],
             area: MultiPolygon::new(vec![]),
         };
         Draft { claim, above: vec![], members: vec![], spans: vec![] }
