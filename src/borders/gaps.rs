@@ -135,8 +135,11 @@ mod tests {
     fn areas(held: &[(&str, Certainty, MultiPolygon<f64>)], width_m: f64) -> (Vec<f64>, Vec<String>) {
         let claims: Vec<Claim> =
             held.iter().map(|(id, certainty, _)| Claim { certainty: *certainty, ..claim(id, "1200") }).collect();
-        let mut plane: Vec<PlaneClaim> =
-            claims.iter().zip(held).map(|(claim, h)| PlaneClaim { claim, area: h.2.clone(), known_lines: Vec::new() }).collect();
+        let mut plane: Vec<PlaneClaim> = claims
+            .iter()
+            .zip(held)
+            .map(|(claim, h)| PlaneClaim { claim, area: h.2.clone(), known_lines: Vec::new() })
+            .collect();
         let told = close_gaps(&mut plane, width_m).iter().map(ToString::to_string).collect();
         (plane.iter().map(|c| (c.area.unsigned_area() / 1e6 * 100.0).round() / 100.0).collect(), told)
     }
