@@ -51,7 +51,7 @@ fn ordered(z: f32) -> u32 {
 
 /// One round over `z`. A cell depends on the ground within twice the reach. Only strict pits are opened: flat ground is left
 /// as it is. Cost: nine comparisons a cell, and a search of at most `most_cells` a pit.
-pub(super) fn breach(z: &mut Raster<f32>, hold: &(dyn Fn(usize) -> Hold + Sync), options: &BreachOptions) {
+pub(super) fn breach(z: &mut Raster<f32>, hold: &(impl Fn(usize) -> Hold + Sync), options: &BreachOptions) {
     let (w, h) = (z.cols, z.rows);
     if w < 3 || h < 3 {
         return;
@@ -110,7 +110,7 @@ fn open(
     z: &Raster<f32>,
     col: usize,
     row: usize,
-    hold: &(dyn Fn(usize) -> Hold + Sync),
+    hold: &(impl Fn(usize) -> Hold + Sync),
     options: &BreachOptions,
     search: &mut Search,
     edits: &mut Vec<(usize, f32)>,

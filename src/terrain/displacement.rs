@@ -2,61 +2,79 @@
 //!
 //! Real slopes are furrowed: gullies and spurs run downhill, and finer ones run down the sides of coarser ones. So each
 //! step's white noise is averaged along the gradient of the ground built so far (line integral convolution, Cabral and
-//! Leedom 1993, with straight lines of seven nodes) and stays white across it. Such relief hardly dams the flow. A convex
-//! map then makes crests sharper than floors. Every node is displaced, the shared ones too (successive random additions,
-//! Saupe 1988): a furrow may not stop at a node of the level above. In plain mode only midpoints move, each by its own draw.
+//! Leedom 1993, with straight lines) and stays white across it. Such relief hardly dams the flow. A convex map then makes
+//! crests sharper than floors. Every node is displaced, the shared ones too (successive random additions, Saupe 1988): a
+//! furrow may not stop at a node of the level above. In plain mode only midpoints move, each by its own draw.
+//!
+//! Interpolation and displacement are one pass over tiles that stay in the cache; the four nodes of a quad (even column and
+//! row and their neighbours) share direction and amplitude.
 
-use super::lattice::Sites;
+use super::lattice::{Cover, Parents, Sites, Stencil};
 use super::noise::NoiseKey;
-use super::placement::{Placement, Uv};
+use super::placement::{Placement, RowOf};
 use super::roughness::{MOST_FALL, StepShape};
 use super::surface::CoarseSurface;
 use crate::raster::Raster;
 use rayon::prelude::*;
 
 /// Directions that kernels are kept for, over half a turn.
-const BINS: usize = 64;
+const BINS: usize = 128;
 /// Nodes each side of the centre.
-const ARM: usize = 3;
-const SIDE: usize = 2 * ARM + 1;
-/// Width of a kernel's row in memory: a whole number of vector registers.
-const PAD: usize = 8;
+const ARM: i64 = 4;
+/// Two nodes at each step along the line.
+const TAPS: usize = 2 * (2 * ARM as usize + 1);
 /// Standard deviations of the kernels along and across the fall, nodes.
 const ALONG: f32 = 3.0;
 const ACROSS: f32 = 0.45;
 /// How far around a node the ground decides about its displacement, nodes.
 pub(super) const REACH: usize = 2;
-/// Rows that share their noise.
-const BAND: usize = 16;
+/// Side of a tile, nodes; even.
+const TILE: usize = 128;
+/// Nodes of noise and of ground around a tile.
+const NOISE_RIM: usize = ARM as usize + 1;
+const RIM: usize = 2;
+/// Width of a tile's noise and ground in memory.
+const NOISE_STRIDE: usize = TILE + 2 * NOISE_RIM;
+const STRIDE: usize = TILE + 2 * RIM;
 /// Mean and inverse standard deviation of the magnitude of a normal number.
 const MEAN_MAGNITUDE: f32 = 0.797_884_6;
 const INVERSE_SPREAD: f32 = 1.658_896;
 
+/// A line's nodes as offsets in a tile's noise, from its first corner, with their weights.
+type Kernel = [(u32, f32); TAPS];
+
 /// Kernels by direction, each of unit power.
-pub(super) struct Kernels(Vec<[[f32; PAD]; SIDE]>);
+pub(super) struct Kernels(Vec<Kernel>);
 
 impl Kernels {
     pub(super) fn new() -> Kernels {
         let kernel = |bin: usize| {
             let (x, y) = direction((bin as f32 + 0.5) * 2.0 / BINS as f32);
-            let mut k = [[0f32; PAD]; SIDE];
-            for (j, row) in k.iter_mut().enumerate() {
-                for (i, w) in row.iter_mut().enumerate().take(SIDE) {
-                    let (dx, dy) = (i as f32 - ARM as f32, j as f32 - ARM as f32);
-                    let (a, c) = ((dx * x + dy * y) / ALONG, (dx * y - dy * x) / ACROSS);
-                    *w = (-0.5 * (a * a + c * c)).exp();
+            let steep = x.abs() < y.abs();
+            let mut taps: Kernel = [(0, 0.0); TAPS];
+            for (k, pair) in taps.chunks_mut(2).enumerate() {
+                // A step along the longer axis, and the two nodes beside the line there.
+                let major = k as i64 - ARM;
+                let minor = (major as f32 * if steep { x / y } else { y / x }).floor() as i64;
+                for (n, tap) in pair.iter_mut().enumerate() {
+                    let minor = minor + n as i64;
+                    let (dx, dy) = if steep { (minor, major) } else { (major, minor) };
+                    let (fx, fy) = (dx as f32, dy as f32);
+                    let (a, c) = ((fx * x + fy * y) / ALONG, (fx * y - fy * x) / ACROSS);
+                    let rim = NOISE_RIM as i64;
+                    *tap = (((dy + rim) * NOISE_STRIDE as i64 + dx + rim) as u32, (-0.5 * (a * a + c * c)).exp());
                 }
             }
-            let power: f32 = k.iter().flatten().map(|w| w * w).sum();
-            k.iter_mut().flatten().for_each(|w| *w /= power.sqrt());
-            k
+            let power: f32 = taps.iter().map(|t| t.1 * t.1).sum();
+            taps.iter_mut().for_each(|t| t.1 /= power.sqrt());
+            taps
         };
         Kernels((0..BINS).map(kernel).collect())
     }
 
     /// The kernel for the direction (x, y) or its opposite.
     #[inline]
-    fn along(&self, x: f32, y: f32) -> &[[f32; PAD]; SIDE] {
+    fn along(&self, x: f32, y: f32) -> &Kernel {
         &self.0[((half_turn(x, y) * (BINS as f32 * 0.5)) as usize).min(BINS - 1)]
     }
 }
@@ -82,98 +100,201 @@ pub(super) struct StepNoise<'a> {
     pub(super) key: NoiseKey,
     pub(super) sites: Sites,
     pub(super) shape: StepShape,
+    pub(super) stencil: Stencil,
     pub(super) surface: &'a CoarseSurface,
     pub(super) placement: &'a Placement,
 }
 
-impl StepNoise<'_> {
-    /// Local amplitudes of row `l`, metres.
-    #[inline]
-    fn sigmas(&self, l: usize, places: &mut [Uv], out: &mut [f32]) {
-        self.sites.place_row(self.placement, l, places);
-        out.iter_mut().zip(places.iter()).for_each(|(s, &p)| *s = self.shape.gain * self.surface.sigma(p));
-    }
+/// Memory of one thread.
+struct Tile {
+    noise: Vec<f32>,
+    base: Vec<f32>,
+    ground: Vec<f32>,
+    line: Vec<f32>,
+    sigmas: Vec<f32>,
+}
 
-    /// `base` plus displacements drawn out along the fall of `ground`. Values within [`REACH`] of the rim are not to be
-    /// used. Cost: one draw and 56 products a node.
-    pub(super) fn along_the_fall(&self, base: &Raster<f32>, ground: &Raster<f32>, kernels: &Kernels) -> Raster<f32> {
-        let (w, h) = (ground.cols, ground.rows);
-        let shape = self.shape;
-        let ridge_scale = 1.0 / (1.0 + shape.ridge * shape.ridge).sqrt();
-        let stride = w + 2 * ARM + PAD;
-        let mut out = base.clone();
-        out.values.par_chunks_mut(w * BAND).enumerate().for_each_init(
-            || (vec![0f32; stride * (BAND + 2 * ARM)], vec![Uv { u: 0.0, v: 0.0 }; w], vec![0f32; w]),
-            |(noise, places, sigmas), (b, band)| {
-                for (l, line) in noise.chunks_mut(stride).enumerate() {
-                    let row = self.sites.row0 + (b * BAND + l) as i64 - ARM as i64;
-                    for (k, v) in line.iter_mut().enumerate().take(w + 2 * ARM) {
-                        *v = self.key.normal(self.sites.col0 + k as i64 - ARM as i64, row);
-                    }
-                }
-                for (l, line) in band.chunks_mut(w).enumerate() {
-                    let r = b * BAND + l;
-                    if r < REACH || r + REACH >= h {
-                        continue;
-                    }
-                    let (north, south) = (ground.row(r - 1), ground.row(r + 1));
-                    let (far_north, here, far_south) = (ground.row(r - 2), ground.row(r), ground.row(r + 2));
-                    self.sigmas(r, places, sigmas);
-                    for k in REACH..w.saturating_sub(REACH) {
-                        let sigma = sigmas[k];
-                        if sigma <= 0.0 {
-                            continue;
-                        }
-                        let kernel = kernels.along(here[k + 2] - here[k - 2], far_south[k] - far_north[k]);
-                        let mut sums = [0f32; PAD];
-                        for (j, weights) in kernel.iter().enumerate() {
-                            let at = (l + j) * stride + k;
-                            let values = &noise[at..at + PAD];
-                            for i in 0..PAD {
-                                sums[i] += weights[i] * values[i];
-                            }
-                        }
-                        let n: f32 = sums.iter().sum();
-                        let n = (n + shape.ridge * (n.abs() - MEAN_MAGNITUDE) * INVERSE_SPREAD) * ridge_scale;
-                        let amplitude = if shape.slope_exponent > 0.0 {
-                            let (gx, gy) = (0.5 * (here[k + 1] - here[k - 1]), 0.5 * (south[k] - north[k]));
-                            let fall = shape.fall_share * (gx * gx + gy * gy).sqrt();
-                            sigma * power((fall / sigma).min(MOST_FALL), shape.slope_exponent)
-                        } else {
-                            sigma
-                        };
-                        line[k] += amplitude * n;
-                    }
-                }
-            },
-        );
+impl StepNoise<'_> {
+    /// The nodes of `cover`, interpolated and displaced along the fall of themselves plus `smooth`. Values within [`REACH`]
+    /// of the rim are not to be used. Cost: one draw, two interpolations and 18 products a node.
+    pub(super) fn along_the_fall(
+        &self,
+        parents: Parents,
+        smooth: Option<&Raster<f32>>,
+        cover: Cover,
+        kernels: &Kernels,
+    ) -> Raster<f32> {
+        let mut out = Raster::filled(cover.cols, cover.rows, 0f32);
+        // Tiles start at even nodes.
+        let (odd_col, odd_row) = (cover.col.rem_euclid(2) as usize, cover.row.rem_euclid(2) as usize);
+        let tile = || Tile {
+            noise: vec![0.0; NOISE_STRIDE * NOISE_STRIDE],
+            base: vec![0.0; STRIDE * STRIDE],
+            ground: vec![0.0; STRIDE * STRIDE],
+            line: Vec::new(),
+            sigmas: vec![0.0; TILE / 2],
+        };
+        let mut bands: Vec<(usize, &mut [f32])> = Vec::new();
+        let mut rest = out.values.as_mut_slice();
+        let mut r0 = 0;
+        while r0 < cover.rows {
+            let rows = (if r0 == 0 { TILE - odd_row } else { TILE }).min(cover.rows - r0);
+            let (band, more) = rest.split_at_mut(rows * cover.cols);
+            bands.push((r0, band));
+            rest = more;
+            r0 += rows;
+        }
+        bands.into_par_iter().for_each_init(tile, |tile, (r0, band)| {
+            let mut c0 = 0;
+            while c0 < cover.cols {
+                let cols = (if c0 == 0 { TILE - odd_col } else { TILE }).min(cover.cols - c0);
+                self.displace_tile(tile, parents, smooth, cover, kernels, (c0, r0, cols), band);
+                c0 += cols;
+            }
+        });
         out
     }
 
-    /// Adds to the midpoints of `z` (all values at the centres of cells) a draw each.
-    pub(super) fn at_midpoints(&self, z: &mut Raster<f32>, all: bool) {
-        let sites = self.sites;
-        let cols = z.cols;
-        z.values.par_chunks_mut(cols).enumerate().for_each_init(
-            || (vec![Uv { u: 0.0, v: 0.0 }; cols], vec![0f32; cols]),
-            |(places, sigmas), (l, row)| {
-                self.sigmas(l, places, sigmas);
-                let r = sites.row0 + l as i64;
-                for (k, v) in row.iter_mut().enumerate() {
-                    let c = sites.col0 + k as i64;
-                    let share = match (c & 1, r & 1) {
-                        _ if all => 1.0,
-                        (0, 0) => continue,
-                        (1, 1) => 1.0,
-                        _ => EDGE_SHARE,
-                    };
-                    let sigma = sigmas[k];
-                    if sigma > 0.0 {
-                        *v += share * sigma * self.key.normal(c, r);
+    /// One tile: `cols` columns from (c0, r0) of the cover, all rows of `band`.
+    #[allow(clippy::too_many_arguments)]
+    fn displace_tile(
+        &self,
+        tile: &mut Tile,
+        parents: Parents,
+        smooth: Option<&Raster<f32>>,
+        cover: Cover,
+        kernels: &Kernels,
+        (c0, r0, cols): (usize, usize, usize),
+        band: &mut [f32],
+    ) {
+        let (w, h) = (cover.cols, cover.rows);
+        let rows = band.len() / w;
+        // The even node at or before the tile's first, counted from the cover's corner; may be one outside.
+        let first_col = c0 as i64 - (cover.col + c0 as i64).rem_euclid(2);
+        let first_row = r0 as i64 - (cover.row + r0 as i64).rem_euclid(2);
+        let (end_col, end_row) = ((c0 + cols) as i64, (r0 + rows) as i64);
+        let rim = RIM as i64;
+        // Ground: the tile and its rim, as far as the cover goes.
+        let (g0, g1) = ((first_col - rim).max(0), (end_col + rim).min(w as i64));
+        let (h0, h1) = ((first_row - rim).max(0), (end_row + rim).min(h as i64));
+        let local = |c: i64, r: i64| (r - first_row + rim) as usize * STRIDE + (c - first_col + rim) as usize;
+        let n = (g1 - g0) as usize;
+        for r in h0..h1 {
+            let at = local(g0, r);
+            let base = &mut tile.base[at..at + n];
+            parents.interpolate(cover.col + g0, cover.row + r, self.stencil, &mut tile.line, base);
+            if let Some(smooth) = smooth {
+                let s = &smooth.row(r as usize)[g0 as usize..g1 as usize];
+                let ground = &mut tile.ground[at..at + n];
+                ground.iter_mut().zip(base.iter().zip(s)).for_each(|(g, (b, s))| *g = b + s);
+            }
+        }
+        for l in 0..rows + 2 * NOISE_RIM + (r0 as i64 - first_row) as usize {
+            let row = cover.row + first_row + l as i64 - NOISE_RIM as i64;
+            let line = &mut tile.noise[l * NOISE_STRIDE..(l + 1) * NOISE_STRIDE];
+            self.key.fill_row(cover.col + first_col - NOISE_RIM as i64, row, line);
+        }
+        let quads = ((end_col - first_col + 1) / 2) as usize;
+        let shape = self.shape;
+        let ridge_scale = 1.0 / (1.0 + shape.ridge * shape.ridge).sqrt();
+        let ridge = shape.ridge * INVERSE_SPREAD * ridge_scale;
+        let spacing = self.sites.spacing;
+        let (noise, base) = (&tile.noise, &mut tile.base);
+        for qr in 0..((end_row - first_row + 1) / 2) as usize {
+            let row = first_row + 2 * qr as i64;
+            let centre = RowOf {
+                col: (cover.col + first_col) * spacing,
+                row: (cover.row + row) * spacing,
+                spacing: 2 * spacing,
+                offset: self.sites.offset + 0.5 * spacing as f64,
+            };
+            let sigmas = &mut tile.sigmas[..quads];
+            self.surface.sigma_row(self.placement, centre, shape.gain, sigmas);
+            if row < 1 || row + 2 >= h as i64 {
+                continue;
+            }
+            let ground: &[f32] = if smooth.is_some() { &tile.ground } else { base };
+            let mut moves = [[0f32; 4]; TILE / 2];
+            let g = &ground[(2 * qr + RIM - 1) * STRIDE..(2 * qr + RIM + 3) * STRIDE];
+            let (g0, g) = g.split_at(STRIDE);
+            let (g1, g) = g.split_at(STRIDE);
+            let (g2, g3) = g.split_at(STRIDE);
+            for (q, (moved, &sigma)) in moves.iter_mut().zip(sigmas.iter()).enumerate() {
+                let col = first_col + 2 * q as i64;
+                if sigma <= 0.0 || col < 1 || col + 2 >= w as i64 {
+                    continue;
+                }
+                let k = 2 * q + RIM;
+                let gx = (g1[k + 2] - g1[k - 1]) + (g2[k + 2] - g2[k - 1]);
+                let gy = (g3[k] - g0[k]) + (g3[k + 1] - g0[k + 1]);
+                let amplitude = if shape.slope_exponent > 0.0 {
+                    let fall = shape.fall_share * (gx * gx + gy * gy).sqrt() * (1.0 / 6.0);
+                    sigma * power((fall / sigma).min(MOST_FALL), shape.slope_exponent)
+                } else {
+                    sigma
+                };
+                let start = 2 * qr * NOISE_STRIDE + 2 * q;
+                let near = &noise[start..start + (2 * NOISE_RIM + 1) * NOISE_STRIDE + 2 * NOISE_RIM + 2];
+                let mut sum = [0f32; 4];
+                for &(offset, weight) in kernels.along(gx, gy) {
+                    let at = offset as usize;
+                    let (upper, lower) = (&near[at..at + 2], &near[at + NOISE_STRIDE..at + NOISE_STRIDE + 2]);
+                    let four = [upper[0], upper[1], lower[0], lower[1]];
+                    for i in 0..4 {
+                        sum[i] += weight * four[i];
                     }
                 }
+                for i in 0..4 {
+                    moved[i] = amplitude * (ridge_scale * sum[i] + ridge * (sum[i].abs() - MEAN_MAGNITUDE));
+                }
+            }
+            // The quads above have been read: this row may change only after the next quad row is done with it. So moves go
+            // straight to the result.
+            for half in 0..2 {
+                let r = row + half as i64;
+                if r < r0 as i64 || r >= end_row {
+                    continue;
+                }
+                let from = local(c0 as i64, r);
+                let to = (r as usize - r0) * w + c0;
+                let skip = (c0 as i64 - first_col) as usize;
+                let (out, base) = (&mut band[to..to + cols], &base[from..from + cols]);
+                for (k, (v, b)) in out.iter_mut().zip(base).enumerate() {
+                    *v = b + moves[(k + skip) / 2][half * 2 + (k + skip) % 2];
+                }
+            }
+        }
+        // Rows at the cover's rim that no quad could move.
+        for r in r0..r0 + rows {
+            let row = r as i64 - (cover.row + r as i64).rem_euclid(2);
+            if row < 1 || row + 2 >= h as i64 {
+                let (from, to) = (local(c0 as i64, r as i64), (r - r0) * w + c0);
+                band[to..to + cols].copy_from_slice(&tile.base[from..from + cols]);
+            }
+        }
+    }
+
+    /// The nodes of `cover`, interpolated; midpoints (all, at the centres of cells or the top) displaced by a draw each.
+    pub(super) fn at_midpoints(&self, parents: Parents, cover: Cover, all: bool) -> Raster<f32> {
+        let mut out = Raster::filled(cover.cols, cover.rows, 0f32);
+        let cols = cover.cols;
+        out.values.par_chunks_mut(cols).enumerate().for_each_init(
+            || (Vec::new(), vec![0f32; cols], vec![0f32; cols]),
+            |(line, sigmas, noise), (l, row)| {
+                let r = cover.row + l as i64;
+                parents.interpolate(cover.col, r, self.stencil, line, row);
+                self.surface.sigma_row(self.placement, self.sites.row(l), self.shape.gain, sigmas);
+                self.key.fill_row(cover.col, r, noise);
+                if !all {
+                    // By parity of the column: nodes of the level above stay, edges move less than centres.
+                    let share = if r.rem_euclid(2) == 1 { [EDGE_SHARE, 1.0] } else { [0.0, EDGE_SHARE] };
+                    let odd = cover.col.rem_euclid(2) as usize;
+                    sigmas.iter_mut().enumerate().for_each(|(k, s)| *s *= share[(k + odd) % 2]);
+                }
+                row.iter_mut().zip(sigmas.iter().zip(noise.iter())).for_each(|(v, (s, n))| *v += s * n);
             },
         );
+        out
     }
 }
 
@@ -226,12 +347,16 @@ mod tests {
     fn kernels_have_unit_power_and_lie_along_their_direction() {
         let kernels = Kernels::new();
         for k in &kernels.0 {
-            let power: f32 = k.iter().flatten().map(|w| w * w).sum();
+            let power: f32 = k.iter().map(|t| t.1 * t.1).sum();
             assert!((power - 1.0).abs() < 1e-5);
         }
-        let east = kernels.along(1.0, 0.05);
-        assert!(east[ARM][ARM + 2] > 5.0 * east[ARM + 2][ARM]);
-        let south = kernels.along(0.0, -2.0);
-        assert!(south[ARM + 2][ARM] > 5.0 * south[ARM][ARM + 2]);
+        let weight = |x: f32, y: f32, dx: i64, dy: i64| {
+            let rim = NOISE_RIM as i64;
+            let at = ((dy + rim) * NOISE_STRIDE as i64 + dx + rim) as u32;
+            kernels.along(x, y).iter().filter(|t| t.0 == at).map(|t| t.1).sum::<f32>()
+        };
+        assert!(weight(1.0, 0.01, 2, 0) > 5.0 * weight(1.0, 0.01, 0, 2));
+        assert!(weight(0.0, -2.0, 0, 2) > 5.0 * weight(0.0, -2.0, 2, 0));
+        assert!(weight(-1.0, 1.0, 2, -2) > 5.0 * weight(-1.0, 1.0, 2, 2));
     }
 }

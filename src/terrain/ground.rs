@@ -7,8 +7,8 @@
 
 use super::breach::{BreachOptions, Hold, breach};
 use super::displacement::{self, Kernels, StepNoise};
-use super::lattice::{self, Cover, Sites};
-use super::means::{self, Blocks};
+use super::lattice::{self, Cover, Parents, Sites};
+use super::means::{self, Blocks, Weights};
 use super::noise::NoiseKey;
 use super::roughness::{Step, StepShape};
 use super::{CoarseMode, Detail, PlacedSurface, RefineOptions, Stencil, Terrain, lattice_levels};
@@ -91,29 +91,26 @@ pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &R
         ),
         sites,
         shape: StepShape::of(step, levels, terrain.cell_m, options),
+        stencil: options.stencil,
         surface,
         placement,
     };
-    let top = cover_of(levels);
     // Displacements down to the quarter spacing, elevations below it.
-    let mut z = Raster::filled(top.cols, top.rows, 0f32);
+    let mut z = Raster::filled(0, 0, 0f32);
     let mut whole = false;
     for level in (last..=levels).rev() {
         let cover = cover_of(level);
         let sites = Sites { col0: cover.col, row0: cover.row, spacing: 1 << level, offset: 0.0 };
-        if level < levels {
-            z = lattice::subdivide(&z, cover_of(level + 1), cover, options.stencil);
-        }
+        let parents = if level < levels { Parents::Twice(&z, cover_of(level + 1)) } else { Parents::None };
         let noise = step_noise(Step::Corners(level), sites);
         let smooth = (!whole).then(|| surface.elevations(sites, placement, cover.cols, cover.rows));
-        if level < levels || surface.mode == CoarseMode::Mean {
-            if drained {
-                let ground = smooth.as_ref().map(|s| sum(&z, s));
-                z = noise.along_the_fall(&z, ground.as_ref().unwrap_or(&z), &kernels);
-            } else {
-                noise.at_midpoints(&mut z, level == levels);
-            }
-        }
+        z = if level == levels && surface.mode == CoarseMode::Point {
+            Raster::filled(cover.cols, cover.rows, 0f32)
+        } else if drained {
+            noise.along_the_fall(parents, smooth.as_ref(), cover, &kernels)
+        } else {
+            noise.at_midpoints(parents, cover, level == levels)
+        };
         let hold = |i: usize| {
             let p = sites.place(placement, (i % cover.cols) as i64, (i / cover.cols) as i64);
             if surface.contains(p) { Hold::Free } else { Hold::Beyond }
@@ -121,8 +118,8 @@ pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &R
         if Some(level) == quarter
             && let Some(smooth) = smooth
         {
-            let everywhere = |_: usize| 1.0f32;
-            Blocks::gather(&z, sites, placement, &|_| true, &everywhere).correct_to_zero(
+            let everywhere = Weights::new(cover.cols, cover.rows, 1.0);
+            Blocks::gather(&z, sites, 1, placement, &everywhere).correct_to_zero(
                 surface,
                 &mut z,
                 sites,
@@ -130,7 +127,7 @@ pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &R
                 4,
                 &everywhere,
             );
-            z = sum(&z, &smooth);
+            z.values.par_iter_mut().zip(&smooth.values).for_each(|(a, b)| *a += b);
             whole = true;
             if drained {
                 (0..LONG_ROUNDS).for_each(|_| breach(&mut z, &hold, &LONG));
@@ -140,23 +137,32 @@ pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &R
         }
     }
     let wide = clipped(window.grown(displacement::REACH), clip.grown(displacement::REACH), 0);
-    let mut z = if last == 0 {
-        lattice::to_centres(&z, covers[0], wide, options.stencil)
-    } else {
-        lattice::to_centres_from_pairs(&z, covers[0], wide)
-    };
     let sites = Sites::centres(wide);
-    if !whole {
-        z = sum(&z, &surface.elevations(sites, placement, wide.cols, wide.rows));
-    }
+    let parents = if last == 0 { Parents::Corners(&z, covers[0]) } else { Parents::Pairs(&z, covers[0]) };
+    let smooth = (!whole).then(|| surface.elevations(sites, placement, wide.cols, wide.rows));
     let noise = step_noise(if last == 0 { Step::HalfLevel } else { Step::Cells }, sites);
-    if drained {
-        z = noise.along_the_fall(&z, &z, &kernels);
+    let mut fine = if drained {
+        noise.along_the_fall(parents, smooth.as_ref(), wide, &kernels)
     } else {
-        noise.at_midpoints(&mut z, true);
+        noise.at_midpoints(parents, wide, true)
+    };
+    if let Some(smooth) = smooth {
+        fine.values.par_iter_mut().zip(&smooth.values).for_each(|(a, b)| *a += b);
     }
     let (col, row) = (window.col - wide.col, window.row - wide.row);
-    z.crop(Window { col, row, cols: window.cols, rows: window.rows })
+    crop_in_place(&mut fine, Window { col, row, cols: window.cols, rows: window.rows });
+    fine
+}
+
+/// Keeps the cells of `window` alone, without a second raster.
+pub(super) fn crop_in_place(z: &mut Raster<f32>, window: Window) {
+    let (col, row) = (window.col as usize, window.row as usize);
+    for r in 0..window.rows {
+        let from = (row + r) * z.cols + col;
+        z.values.copy_within(from..from + window.cols, r * window.cols);
+    }
+    z.values.truncate(window.cols * window.rows);
+    (z.cols, z.rows) = (window.cols, window.rows);
 }
 
 /// `cover` (nodes of spacing 2^level) without what lies more than a few nodes outside `clip` (cells).
@@ -171,10 +177,4 @@ fn clipped(cover: Cover, clip: Window, level: u32) -> Cover {
     let (col, cols) = cut(cover.col, cover.cols, clip.col, clip.cols);
     let (row, rows) = cut(cover.row, cover.rows, clip.row, clip.rows);
     Window { col, row, cols, rows }
-}
-
-fn sum(a: &Raster<f32>, b: &Raster<f32>) -> Raster<f32> {
-    let mut out = a.clone();
-    out.values.par_iter_mut().zip(&b.values).for_each(|(a, b)| *a += b);
-    out
 }

@@ -4,7 +4,8 @@
 //! with compact support, so a window sees the same as the whole.
 
 use super::lattice::Sites;
-use super::placement::{Placement, Uv, whole_below};
+use super::placement::{Placement, Run, Uv, whole_below};
+use super::sparse::Sparse;
 use super::surface::CoarseSurface;
 use crate::grid::Window;
 use crate::raster::Raster;
@@ -12,10 +13,15 @@ use rayon::prelude::*;
 
 /// Fixed-point steps in a metre.
 const STEPS_PER_M: f64 = 65_536.0;
-/// Taps each side of the centre of the inverse filter; the first one left out weighs at most 0.005: the next round takes it.
-const TAPS: i64 = 3;
+/// Taps each side of the centre of the inverse filter; the first one left out weighs at most 2e-4: the next round takes it.
+const TAPS: i64 = 4;
+/// A correction smaller than this is left out, metres.
+const LEAST_MOVE_M: f32 = 0.002;
 /// How many coarse cells away one correction depends on the ground.
 pub(super) const REACH_COARSE: usize = TAPS as usize + 3;
+
+/// How freely each value may be moved, 0 to 1; below 0 where it does not count: water.
+pub(super) type Weights = Sparse<f32>;
 
 /// Sum, count and weight of the fine cells of each coarse cell over a rectangle of the coarse raster.
 pub(super) struct Blocks {
@@ -46,28 +52,9 @@ impl Blocks {
         (c >= 0 && r >= 0 && c < self.cols as i64 && r < self.rows as i64).then(|| r as usize * self.cols + c as usize)
     }
 
-    /// Gathers `z` by the coarse cell that each value's place lies in; values where `counts` is false are left out, `weight`
-    /// is 0 to 1.
-    pub(super) fn gather(
-        z: &Raster<f32>,
-        sites: Sites,
-        placement: &Placement,
-        counts: &(impl Fn(usize) -> bool + Sync),
-        weight: &(impl Fn(usize) -> f32 + Sync),
-    ) -> Blocks {
-        Self::gather_parts(z, sites, 1, placement, counts, weight)
-    }
-
-    /// As [`Blocks::gather`], each value's cell divided into `parts` x `parts` that may lie in different coarse cells: means
-    /// by area, to within a part.
-    pub(super) fn gather_parts(
-        z: &Raster<f32>,
-        sites: Sites,
-        parts: usize,
-        placement: &Placement,
-        counts: &(impl Fn(usize) -> bool + Sync),
-        weight: &(impl Fn(usize) -> f32 + Sync),
-    ) -> Blocks {
+    /// Gathers `z` by the coarse cell that each value's place lies in, each value's cell divided into `parts` x `parts` that may
+    /// lie in different coarse cells: means by area, to within a part. Cost: one pass.
+    pub(super) fn gather(z: &Raster<f32>, sites: Sites, parts: usize, placement: &Placement, weight: &Weights) -> Blocks {
         let frame = coarse_frame(sites, (z.cols, z.rows), placement);
         let empty = || Blocks {
             col0: frame.col,
@@ -85,33 +72,12 @@ impl Blocks {
             .enumerate()
             .map(|(b, values)| {
                 let mut blocks = empty();
-                let mut places = vec![Uv { u: 0.0, v: 0.0 }; z.cols];
                 for (k, row) in values.chunks(z.cols).enumerate() {
                     let r = b * band + k;
                     if parts > 1 {
-                        blocks.add_parts(row, r, z.cols, sites, parts, placement, counts, weight);
-                        continue;
-                    }
-                    sites.place_row(placement, r, &mut places);
-                    let mut c = 0;
-                    while c < row.len() {
-                        let (i, j) = (whole_below(places[c].u), whole_below(places[c].v));
-                        let end = c + run_in_block(&places[c..], i, j);
-                        let (mut sum, mut share, mut n) = (0, 0, 0);
-                        for (k, &v) in row[c..end].iter().enumerate() {
-                            let at = r * z.cols + c + k;
-                            if counts(at) {
-                                sum += whole_below(f64::from(v) * STEPS_PER_M + 0.5);
-                                share += i64::from((weight(at) * 256.0) as i32);
-                                n += 1;
-                            }
-                        }
-                        if let Some(block) = blocks.index(i, j) {
-                            blocks.sum[block] += sum;
-                            blocks.weight[block] += share;
-                            blocks.count[block] += n;
-                        }
-                        c = end;
+                        blocks.add_parts(row, r, sites, parts, placement, weight);
+                    } else {
+                        placement.runs(sites.row(r), row.len(), 0.0, |run| blocks.add_run(row, r, &run, weight));
                     }
                 }
                 blocks
@@ -126,26 +92,54 @@ impl Blocks {
             })
     }
 
-    /// Adds row `r` of a raster `cols` wide, each value's cell in parts.
-    #[allow(clippy::too_many_arguments)]
+    /// Adds the values of row `r` that lie in one block.
+    #[inline]
+    fn add_run(&mut self, row: &[f32], r: usize, run: &Run, weight: &Weights) {
+        let Some(block) = self.index(run.i, run.j) else { return };
+        let values = &row[run.start..run.end];
+        if weight.is_default(run.start, run.end, r) {
+            // Differences from the first value: equal values give their mean to the bit.
+            let first = values[0];
+            let mut lanes = [0f32; 4];
+            let mut fours = values.chunks_exact(4);
+            for four in &mut fours {
+                (0..4).for_each(|i| lanes[i] += four[i] - first);
+            }
+            let rest: f32 = fours.remainder().iter().map(|v| v - first).sum();
+            let sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]) + rest;
+            let sum = f64::from(first) * values.len() as f64 + f64::from(sum);
+            self.sum[block] += whole_below(sum * STEPS_PER_M + 0.5);
+            self.weight[block] += 256 * values.len() as i64;
+            self.count[block] += values.len() as u32;
+            return;
+        }
+        for (k, &v) in values.iter().enumerate() {
+            let share = weight.at(run.start + k, r);
+            if share >= 0.0 {
+                self.sum[block] += whole_below(f64::from(v) * STEPS_PER_M + 0.5);
+                self.weight[block] += i64::from((share * 256.0) as i32);
+                self.count[block] += 1;
+            }
+        }
+    }
+
+    /// Adds row `r`, each value's cell in parts.
     fn add_parts(
         &mut self,
         row: &[f32],
         r: usize,
-        cols: usize,
         sites: Sites,
         parts: usize,
         placement: &Placement,
-        counts: &(impl Fn(usize) -> bool + Sync),
-        weight: &(impl Fn(usize) -> f32 + Sync),
+        weight: &Weights,
     ) {
         for (c, &v) in row.iter().enumerate() {
-            let at = r * cols + c;
-            if !counts(at) {
+            let share = weight.at(c, r);
+            if share < 0.0 {
                 continue;
             }
             let steps = whole_below(f64::from(v) * STEPS_PER_M + 0.5);
-            let share = i64::from((weight(at) * 256.0) as i32);
+            let share = i64::from((share * 256.0) as i32);
             for part in 0..parts * parts {
                 let p = sites.part(placement, (c as i64, r as i64), (part % parts, part / parts), parts);
                 if let Some(i) = self.index(whole_below(p.u), whole_below(p.v)) {
@@ -195,7 +189,7 @@ impl Blocks {
         sites: Sites,
         placement: &Placement,
         across: usize,
-        weight: &(impl Fn(usize) -> f32 + Sync),
+        weight: &Weights,
     ) {
         self.add(&self.residuals(surface, |target| target), z, sites, placement, across, weight);
     }
@@ -208,7 +202,7 @@ impl Blocks {
         sites: Sites,
         placement: &Placement,
         across: usize,
-        weight: &(impl Fn(usize) -> f32 + Sync),
+        weight: &Weights,
     ) {
         self.add(&self.residuals(surface, |_| 0.0), z, sites, placement, across, weight);
     }
@@ -220,30 +214,40 @@ impl Blocks {
         sites: Sites,
         placement: &Placement,
         across: usize,
-        weight: &(impl Fn(usize) -> f32 + Sync),
+        weight: &Weights,
     ) {
         let coefficients = self.sharpen(residuals, across);
         let cols = z.cols;
-        z.values.par_chunks_mut(cols).enumerate().for_each_init(
-            || vec![Uv { u: 0.0, v: 0.0 }; cols],
-            |places, (r, row)| {
-                sites.place_row(placement, r, places);
-                let mut c = 0;
-                while c < cols {
-                    // Cells of one block share nine coefficients.
-                    let (i, j) = (whole_below(places[c].u), whole_below(places[c].v));
-                    let (u0, v0) = (i as f64, j as f64);
-                    let end = c + run_in_block(&places[c..], i, j);
-                    if let Some(q) = self.around(&coefficients, i, j) {
-                        for (k, (v, p)) in row[c..end].iter_mut().zip(&places[c..end]).enumerate() {
-                            let (x, y) = ((p.u - u0) as f32, (p.v - v0) as f32);
-                            *v += weight(r * cols + c + k) * quadratic(&q, x, y);
-                        }
-                    }
-                    c = end;
+        z.values.par_chunks_mut(cols).enumerate().for_each(|(r, row)| {
+            placement.runs(sites.row(r), cols, 0.0, |run| {
+                let Some(q) = self.around(&coefficients, run.i, run.j) else { return };
+                // Too little to matter: as most blocks are after the first round.
+                if q.iter().flatten().all(|v| v.abs() < LEAST_MOVE_M) {
+                    return;
                 }
-            },
-        );
+                let values = &mut row[run.start..run.end];
+                if !weight.is_default(run.start, run.end, r) {
+                    for (m, v) in values.iter_mut().enumerate() {
+                        let (x, y) = run.at(m);
+                        *v += weight.at(run.start + m, r).max(0.0) * quadratic(&q, x, y);
+                    }
+                } else if run.dy == 0.0 {
+                    // One height: a parabola along the row.
+                    let w = spline_weights(run.y);
+                    let [a, b, c] = [0, 1, 2].map(|i| w[0] * q[0][i] + w[1] * q[1][i] + w[2] * q[2][i]);
+                    let (k0, k1, k2) = (0.5 * (a + b), b - a, 0.5 * ((a - b) + (c - b)));
+                    for (m, v) in values.iter_mut().enumerate() {
+                        let x = run.x + (run.t + m as f32 * run.dt) * run.dx;
+                        *v += k0 + x * (k1 + x * k2);
+                    }
+                } else {
+                    for (m, v) in values.iter_mut().enumerate() {
+                        let (x, y) = run.at(m);
+                        *v += quadratic(&q, x, y);
+                    }
+                }
+            });
+        });
     }
 
     /// Spline coefficients whose block means are the residuals: along each axis a truncated inverse of (a, 1 - 2a, a), the
@@ -310,22 +314,17 @@ impl Blocks {
     }
 }
 
-/// How many of the first places lie in the coarse cell (i, j), at least one.
+/// Weights of the quadratic B-splines of three neighbouring blocks at `t` inside the middle one.
 #[inline]
-fn run_in_block(places: &[Uv], i: i64, j: i64) -> usize {
-    let (u0, v0) = (i as f64, j as f64);
-    let inside = |p: &Uv| p.u >= u0 && p.u < u0 + 1.0 && p.v >= v0 && p.v < v0 + 1.0;
-    places.iter().take_while(|p| inside(p)).count().max(1)
+fn spline_weights(t: f32) -> [f32; 3] {
+    let s = 1.0 - t;
+    [0.5 * s * s, 0.5 + t * s, 0.5 * t * t]
 }
 
 /// The quadratic B-spline of nine coefficients at (x, y) inside the middle block, both 0 to 1.
 #[inline]
 fn quadratic(q: &[[f32; 3]; 3], x: f32, y: f32) -> f32 {
-    let weights = |t: f32| {
-        let s = 1.0 - t;
-        [0.5 * s * s, 0.5 + t * s, 0.5 * t * t]
-    };
-    let (wx, wy) = (weights(x), weights(y));
+    let (wx, wy) = (spline_weights(x), spline_weights(y));
     let row = |q: &[f32; 3]| wx[0] * q[0] + wx[1] * q[1] + wx[2] * q[2];
     wy[0] * row(&q[0]) + wy[1] * row(&q[1]) + wy[2] * row(&q[2])
 }

@@ -68,30 +68,97 @@ impl Placement {
         Uv { u: bilinear(corners(&self.u), fx, fy), v: bilinear(corners(&self.v), fx, fy) }
     }
 
-    /// The positions of the lattice points (`col` + k · `spacing` + `offset`, `row` + `offset`), k from 0; the same to the bit as
-    /// [`Placement::at`].
-    pub fn along_row(&self, col: i64, row: i64, spacing: i64, offset: f64, out: &mut [Uv]) {
+    /// The lattice points (`col` + k · `spacing` + `offset`, `row` + `offset`), k from 0 to `n`, in runs that lie in one coarse
+    /// cell, after `shift` was taken from u and v. A point belongs to the same cell and has the same place in it to the bit
+    /// whatever row it is asked for with.
+    #[inline]
+    pub(super) fn runs(&self, row_of: RowOf, n: usize, shift: f64, mut each: impl FnMut(Run)) {
+        let RowOf { col, row, spacing, offset } = row_of;
         let step = self.step as i64;
         let inv = 1.0 / self.step as f64;
         let fy = (row.rem_euclid(step) as f64 + offset) * inv;
         let r = (row.div_euclid(step) - self.node_row0).clamp(0, self.u.rows as i64 - 2) as usize;
         let mut k = 0;
-        while k < out.len() {
+        while k < n {
             let at = col + k as i64 * spacing;
             let nc = at.div_euclid(step);
             let c = (nc - self.node_col0).clamp(0, self.u.cols as i64 - 2) as usize;
-            // All points up to the next node share four nodes.
+            // All points up to the next node share four nodes: u and v are linear along them.
             let left = ((nc + 1) * step - at + spacing - 1) / spacing;
-            let end = out.len().min(k + left.max(1) as usize);
-            let corners = |a: &Raster<f64>| (a.at(c, r), a.at(c + 1, r), a.at(c, r + 1), a.at(c + 1, r + 1));
-            let (u, v) = (corners(&self.u), corners(&self.v));
-            let first = at.rem_euclid(step);
-            for (m, o) in out[k..end].iter_mut().enumerate() {
-                let fx = ((first + m as i64 * spacing) as f64 + offset) * inv;
-                *o = Uv { u: bilinear(u, fx, fy), v: bilinear(v, fx, fy) };
+            let end = n.min(k + left.max(1) as usize);
+            let line = |a: &Raster<f64>| {
+                let west = a.at(c, r) + (a.at(c, r + 1) - a.at(c, r)) * fy;
+                let east = a.at(c + 1, r) + (a.at(c + 1, r + 1) - a.at(c + 1, r)) * fy;
+                (west - shift, (east - west) * inv)
+            };
+            let ((u, du), (v, dv)) = (line(&self.u), line(&self.v));
+            let first = at - nc * step;
+            let k0 = k;
+            let t = |m: usize| (first + (m - k0) as i64 * spacing) as f64 + offset;
+            let cell = |m: usize| (whole_below(u + t(m) * du), whole_below(v + t(m) * dv));
+            let last = cell(end - 1);
+            while k < end {
+                let here = cell(k);
+                let stop = if here == last {
+                    end
+                } else {
+                    // The first point in another cell, by halving: both coordinates are monotone.
+                    let (mut lo, mut hi) = (k, end - 1);
+                    while hi - lo > 1 {
+                        let mid = (lo + hi) / 2;
+                        if cell(mid) == here { lo = mid } else { hi = mid }
+                    }
+                    hi
+                };
+                each(Run {
+                    start: k,
+                    end: stop,
+                    i: here.0,
+                    j: here.1,
+                    x: (u - here.0 as f64) as f32,
+                    dx: du as f32,
+                    y: (v - here.1 as f64) as f32,
+                    dy: dv as f32,
+                    t: t(k) as f32,
+                    dt: spacing as f32,
+                });
+                k = stop;
             }
-            k = end;
         }
+    }
+}
+
+/// A row of lattice points.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowOf {
+    pub(super) col: i64,
+    pub(super) row: i64,
+    pub(super) spacing: i64,
+    pub(super) offset: f64,
+}
+
+/// Points k of a row, `start` ≤ k < `end`, in the coarse cell (i, j): point k lies at (x + s·dx, y + s·dy) of the cell,
+/// s = t + (k - start)·dt.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) i: i64,
+    pub(super) j: i64,
+    pub(super) x: f32,
+    pub(super) dx: f32,
+    pub(super) y: f32,
+    pub(super) dy: f32,
+    pub(super) t: f32,
+    pub(super) dt: f32,
+}
+
+impl Run {
+    /// The place of point `start + m` in the cell, about 0 to 1.
+    #[inline]
+    pub(super) fn at(&self, m: usize) -> (f32, f32) {
+        let s = self.t + m as f32 * self.dt;
+        (self.x + s * self.dx, self.y + s * self.dy)
     }
 }
 

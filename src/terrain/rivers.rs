@@ -1,7 +1,7 @@
 //! River courses on the fine grid: which cells they cross, how high the water stands there, and the valley beside it.
 
+use super::sparse::{SIDE, Sparse};
 use crate::grid::Window;
-use crate::raster::Raster;
 
 /// A point of a river's course.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,55 +25,65 @@ pub struct RiverCourse {
 
 /// Nearest river by cell, out to the half-width of the valleys.
 pub(super) struct Valleys {
-    /// Squared distance in cells to the nearest river cell; infinite beyond the reach.
-    pub(super) distance2: Raster<f32>,
-    /// Bed height of that river cell, metres.
-    pub(super) bed_m: Raster<f32>,
+    /// Squared distance in cells to the nearest river cell (infinite beyond the reach) and the height of its bed, metres.
+    nearest: Sparse<(f32, f32)>,
     /// Half-width of the valleys, cells.
-    pub(super) reach_cells: f32,
+    reach_cells: f32,
+    window: Window,
 }
 
 impl Valleys {
     /// Rasterizes `courses` over `window` (absolute lattice cells).
     pub(super) fn new(courses: &[RiverCourse], window: Window, reach_cells: f32) -> Self {
-        let mut distance2 = Raster::filled(window.cols, window.rows, f32::INFINITY);
-        let mut bed_m = Raster::filled(window.cols, window.rows, f32::NAN);
+        let mut nearest = Sparse::new(window.cols, window.rows, (f32::INFINITY, f32::NAN));
         let reach = reach_cells.ceil() as i64;
         for course in courses {
             for pair in course.points.windows(2) {
-                for (col, row, z) in cells_crossed(pair[0], pair[1], window.grown(reach as usize)) {
-                    splat(&mut distance2, &mut bed_m, window, (col, row, z), reach);
+                for cell in cells_crossed(pair[0], pair[1], window.grown(reach as usize)) {
+                    splat(&mut nearest, window, cell, reach);
                 }
             }
         }
-        Valleys { distance2, bed_m, reach_cells }
+        Valleys { nearest, reach_cells, window }
     }
 
-    /// How much of the ground's own height a cell keeps: 0 on a river, 1 from the valley's rim outward.
-    #[inline]
-    pub(super) fn freedom(&self, index: usize) -> f32 {
-        let d2 = self.distance2.values[index];
-        if d2 >= self.reach_cells * self.reach_cells {
-            return 1.0;
+    /// Calls `each` with column, row, bed height and freedom of every cell in a valley: how much of its own height it keeps,
+    /// 0 on a river, 1 at the valley's rim.
+    pub(super) fn each_cell(&self, mut each: impl FnMut(usize, usize, f32, f32)) {
+        for (c0, r0) in self.nearest.own_squares() {
+            for r in r0..(r0 + SIDE).min(self.window.rows) {
+                for c in c0..(c0 + SIDE).min(self.window.cols) {
+                    let (d2, bed_m) = self.nearest.at(c, r);
+                    if d2 < self.reach_cells * self.reach_cells {
+                        let t = d2.sqrt() / self.reach_cells;
+                        each(c, r, bed_m, t * t * (3.0 - 2.0 * t));
+                    }
+                }
+            }
         }
-        let t = d2.sqrt() / self.reach_cells;
-        t * t * (3.0 - 2.0 * t)
+    }
+
+    /// Calls `each` with column and row of every cell that a river's line crosses.
+    pub(super) fn each_river_cell(&self, mut each: impl FnMut(usize, usize)) {
+        self.each_cell(|c, r, _, _| {
+            if self.nearest.at(c, r).0 == 0.0 {
+                each(c, r);
+            }
+        });
     }
 }
 
-fn splat(distance2: &mut Raster<f32>, bed: &mut Raster<f32>, window: Window, cell: (i64, i64, f32), reach: i64) {
+fn splat(nearest: &mut Sparse<(f32, f32)>, window: Window, cell: (i64, i64, f32), reach: i64) {
     let (col, row, z) = cell;
     let (w, h) = (window.cols as i64, window.rows as i64);
     let (c, r) = (col - window.col, row - window.row);
     for y in (r - reach).max(0)..=(r + reach).min(h - 1) {
         for x in (c - reach).max(0)..=(c + reach).min(w - 1) {
             let d2 = ((x - c) * (x - c) + (y - r) * (y - r)) as f32;
-            let at = y as usize * window.cols + x as usize;
-            let (old, old_z) = (distance2.values[at], bed.values[at]);
+            let old = nearest.at_mut(x as usize, y as usize);
             // The lower bed wins a tie, so that the order of rivers cannot matter.
-            if d2 < old || (d2 == old && z < old_z) {
-                distance2.values[at] = d2;
-                bed.values[at] = z;
+            if d2 < old.0 || (d2 == old.0 && z < old.1) {
+                *old = (d2, z);
             }
         }
     }

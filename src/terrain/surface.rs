@@ -7,7 +7,7 @@
 
 use super::lattice::Sites;
 use super::noise::NoiseKey;
-use super::placement::{Placement, Uv, whole_below};
+use super::placement::{Placement, RowOf, Uv, whole_below};
 use crate::raster::Raster;
 use rayon::prelude::*;
 
@@ -78,14 +78,32 @@ impl CoarseSurface {
     /// Elevations of the smooth surface at the sites of a raster.
     pub(super) fn elevations(&self, sites: Sites, placement: &Placement, cols: usize, rows: usize) -> Raster<f32> {
         let mut out = Raster::filled(cols, rows, 0f32);
-        out.values.par_chunks_mut(cols).enumerate().for_each_init(
-            || vec![Uv { u: 0.0, v: 0.0 }; cols],
-            |places, (l, row)| {
-                sites.place_row(placement, l, places);
-                row.iter_mut().zip(places.iter()).for_each(|(z, &p)| *z = self.elevation(p) as f32);
-            },
-        );
+        out.values.par_chunks_mut(cols).enumerate().for_each(|(l, row)| {
+            placement.runs(sites.row(l), cols, 0.5, |run| {
+                for (m, v) in row[run.start..run.end].iter_mut().enumerate() {
+                    let (x, y) = run.at(m);
+                    *v = cubic_in(&self.coefficients, (run.i, run.j), (f64::from(x), f64::from(y))) as f32;
+                }
+            });
+        });
         out
+    }
+
+    /// [`CoarseSurface::sigma`] along a row of lattice points, times `gain`.
+    #[inline]
+    pub(super) fn sigma_row(&self, placement: &Placement, row: RowOf, gain: f32, out: &mut [f32]) {
+        let (w, h) = (self.sigma.cols as i64, self.sigma.rows as i64);
+        placement.runs(row, out.len(), 0.5, |run| {
+            let (c0, c1) = (run.i.clamp(0, w - 1) as usize, (run.i + 1).clamp(0, w - 1) as usize);
+            let (r0, r1) = (run.j.clamp(0, h - 1) as usize, (run.j + 1).clamp(0, h - 1) as usize);
+            let s = &self.sigma;
+            let (a, b, c, d) = (s.at(c0, r0), s.at(c1, r0), s.at(c0, r1), s.at(c1, r1));
+            let (a, b, c, d) = (gain * a, gain * (b - a), gain * (c - a), gain * ((d - c) - (b - a)));
+            for (m, v) in out[run.start..run.end].iter_mut().enumerate() {
+                let (x, y) = run.at(m);
+                *v = (a + x * b + y * (c + x * d)).max(0.0);
+            }
+        });
     }
 
     /// Whether `p` lies on the raster.
@@ -178,7 +196,13 @@ fn cubic_at(coefficients: &Raster<f32>, p: Uv) -> f64 {
     // Knots are the cells' centres.
     let (x, y) = (p.u - 0.5, p.v - 0.5);
     let (i, j) = (whole_below(x), whole_below(y));
-    let (wx, wy) = (cubic_weights(x - i as f64), cubic_weights(y - j as f64));
+    cubic_in(coefficients, (i, j), (x - i as f64, y - j as f64))
+}
+
+/// The cubic spline between the knots (i, j) and (i + 1, j + 1), at (x, y) of the way.
+#[inline]
+fn cubic_in(coefficients: &Raster<f32>, (i, j): (i64, i64), (x, y): (f64, f64)) -> f64 {
+    let (wx, wy) = (cubic_weights(x), cubic_weights(y));
     let (w, h) = (coefficients.cols as i64, coefficients.rows as i64);
     let (i, j) = (i - 1, j - 1);
     let mut sum = 0.0;
