@@ -26,6 +26,9 @@ const TAPS: usize = 2 * (2 * ARM as usize + 1);
 /// Standard deviations of the kernels along and across the fall, nodes.
 const ALONG: f32 = 3.0;
 const ACROSS: f32 = 0.45;
+/// Half-way from the interpolating scheme to the B-spline's: every node gets a displacement of its own, and nodes kept sharp
+/// show as a lattice (crease 1.16 against 1.12).
+const SOFTEN: f32 = 0.06;
 /// How far around a node the ground decides about its displacement, nodes.
 pub(super) const REACH: usize = 2;
 /// Side of a tile, nodes; even.
@@ -182,7 +185,7 @@ impl StepNoise<'_> {
         for r in h0..h1 {
             let at = local(g0, r);
             let base = &mut tile.base[at..at + n];
-            parents.interpolate(cover.col + g0, cover.row + r, self.stencil, &mut tile.line, base);
+            parents.interpolate(cover.col + g0, cover.row + r, (self.stencil, SOFTEN), &mut tile.line, base);
             if let Some(smooth) = smooth {
                 let s = &smooth.row(r as usize)[g0 as usize..g1 as usize];
                 let ground = &mut tile.ground[at..at + n];
@@ -228,8 +231,9 @@ impl StepNoise<'_> {
                 let gx = (g1[k + 2] - g1[k - 1]) + (g2[k + 2] - g2[k - 1]);
                 let gy = (g3[k] - g0[k]) + (g3[k + 1] - g0[k + 1]);
                 let amplitude = if shape.slope_exponent > 0.0 {
-                    let fall = shape.fall_share * (gx * gx + gy * gy).sqrt() * (1.0 / 6.0);
-                    sigma * power((fall / sigma).min(MOST_FALL), shape.slope_exponent)
+                    let rise = (gx * gx + gy * gy).sqrt() * (1.0 / 6.0);
+                    let by_fall = power((shape.fall_share * rise / sigma).min(MOST_FALL), shape.slope_exponent);
+                    sigma * by_fall * power((rise * shape.steepness).min(1.0), shape.gentleness)
                 } else {
                     sigma
                 };
@@ -282,7 +286,7 @@ impl StepNoise<'_> {
             || (Vec::new(), vec![0f32; cols], vec![0f32; cols]),
             |(line, sigmas, noise), (l, row)| {
                 let r = cover.row + l as i64;
-                parents.interpolate(cover.col, r, self.stencil, line, row);
+                parents.interpolate(cover.col, r, (self.stencil, 0.0), line, row);
                 self.surface.sigma_row(self.placement, self.sites.row(l), self.shape.gain, sigmas);
                 self.key.fill_row(cover.col, r, noise);
                 if !all {

@@ -81,9 +81,15 @@ pub(super) fn corners(window: Window) -> Cover {
 }
 
 #[inline]
-fn four(a: f32, b: f32, c: f32, d: f32) -> f32 {
-    // (-1, 9, 9, -1)/16, written in differences: equal values give that value to the bit.
-    b + 0.5 * (c - b) + ((b - a) + (c - d)) * (1.0 / 16.0)
+fn four(a: f32, b: f32, c: f32, d: f32, soft: f32) -> f32 {
+    // (-1, 9, 9, -1)/16 for soft 0, written in differences: equal values give that value to the bit.
+    b + 0.5 * (c - b) + ((b - a) + (c - d)) * (1.0 / 16.0 - 0.5 * soft)
+}
+
+/// A shared node: itself for soft 0, drawn towards its neighbours else.
+#[inline]
+fn shared(a: f32, b: f32, c: f32, soft: f32) -> f32 {
+    b + soft * ((a - b) + (c - b))
 }
 
 /// A quarter of the way from b to c: the cubic through four nodes, (-7, 105, 35, -5)/128, in differences.
@@ -106,9 +112,17 @@ pub(super) enum Parents<'a> {
 }
 
 impl Parents<'_> {
-    /// The values of row `r` (absolute), columns from `col` on, into `out`. `line` is scratch. Cost: two interpolations of
-    /// four nodes a value.
-    pub(super) fn interpolate(&self, col: i64, r: i64, stencil: Stencil, line: &mut Vec<f32>, out: &mut [f32]) {
+    /// The values of row `r` (absolute), columns from `col` on, into `out`. `line` is scratch. `soft` leads from the
+    /// interpolating scheme of the [`Stencil`] (0) to the cubic B-spline's (1/8), which rounds the shared nodes off. Cost: two
+    /// interpolations of four nodes a value.
+    pub(super) fn interpolate(
+        &self,
+        col: i64,
+        r: i64,
+        (stencil, soft): (Stencil, f32),
+        line: &mut Vec<f32>,
+        out: &mut [f32],
+    ) {
         let classic = stencil == Stencil::Classic;
         let across = |z: &Raster<f32>, cover: &Cover, west: i64, need: usize, at: i64, line: &mut Vec<f32>, step: Along| {
             // The parents' columns at this height, from one west of the first parent.
@@ -117,25 +131,33 @@ impl Parents<'_> {
             let from = |k: usize| &z.row(k)[first..first + need];
             line.resize(need, 0.0);
             match step {
-                Along::On => line.copy_from_slice(from(at)),
+                Along::On if classic || soft == 0.0 => line.copy_from_slice(from(at)),
+                Along::On => {
+                    let (a, b, c) = (from(at - 1), from(at), from(at + 1));
+                    line.iter_mut().enumerate().for_each(|(k, t)| *t = shared(a[k], b[k], c[k], soft));
+                }
                 Along::Half if classic => {
                     let (b, c) = (from(at), from(at + 1));
                     line.iter_mut().zip(b).zip(c).for_each(|((t, b), c)| *t = 0.5 * (b + c));
                 }
-                Along::Half => blend(line, [from(at - 1), from(at), from(at + 1), from(at + 2)], four),
+                Along::Half => {
+                    let rows = [from(at - 1), from(at), from(at + 1), from(at + 2)];
+                    blend(line, rows, |a, b, c, d| four(a, b, c, d, soft));
+                }
                 Along::Quarter => blend(line, [from(at - 1), from(at), from(at + 1), from(at + 2)], quarter),
                 Along::ThreeQuarters => blend(line, [from(at + 2), from(at + 1), from(at), from(at - 1)], quarter),
             }
         };
         let odd = |k: i64| k.rem_euclid(2) == 1;
+        let half = |p: &[f32]| if classic { 0.5 * (p[1] + p[2]) } else { four(p[0], p[1], p[2], p[3], soft) };
         match self {
             Parents::None => out.fill(0.0),
             Parents::Twice(z, cover) => {
                 let need = (usize::from(odd(col)) + out.len()).div_ceil(2) + 3;
                 let step = if odd(r) { Along::Half } else { Along::On };
                 across(z, cover, col.div_euclid(2), need, r.div_euclid(2), line, step);
-                let half = |p: &[f32]| if classic { 0.5 * (p[1] + p[2]) } else { four(p[0], p[1], p[2], p[3]) };
-                in_pairs(line, odd(col), out, |p| p[1], half);
+                let soft = if classic { 0.0 } else { soft };
+                in_pairs(line, odd(col), out, |p| shared(p[0], p[1], p[2], soft), half);
             }
             Parents::Pairs(z, cover) => {
                 let need = (usize::from(odd(col)) + out.len()).div_ceil(2) + 3;
@@ -146,7 +168,6 @@ impl Parents<'_> {
             }
             Parents::Corners(z, cover) => {
                 across(z, cover, col, out.len() + 3, r, line, Along::Half);
-                let half = |p: &[f32]| if classic { 0.5 * (p[1] + p[2]) } else { four(p[0], p[1], p[2], p[3]) };
                 out.iter_mut().zip(line.windows(4)).for_each(|(v, p)| *v = half(p));
             }
         }
@@ -205,7 +226,7 @@ mod tests {
         let mut line = Vec::new();
         for l in 0..window.rows {
             let row = &mut out.values[l * window.cols..(l + 1) * window.cols];
-            parents.interpolate(window.col, window.row + l as i64, stencil, &mut line, row);
+            parents.interpolate(window.col, window.row + l as i64, (stencil, 0.0), &mut line, row);
         }
         out
     }
@@ -213,9 +234,10 @@ mod tests {
     #[test]
     fn four_point_stencil_reproduces_a_cubic_and_keeps_a_constant_to_the_bit() {
         let f = |x: f32| x * x * x - 2.0 * x * x + 0.5 * x;
-        assert!((four(f(-1.5), f(-0.5), f(0.5), f(1.5)) - f(0.0)).abs() < 1e-5);
+        assert!((four(f(-1.5), f(-0.5), f(0.5), f(1.5), 0.0) - f(0.0)).abs() < 1e-5);
         for v in [0.1f32, 12.3, 1234.567, -27.9] {
-            assert_eq!(four(v, v, v, v), v);
+            assert_eq!(four(v, v, v, v, 0.06), v);
+            assert_eq!(shared(v, v, v, 0.06), v);
         }
     }
 
