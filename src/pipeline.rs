@@ -462,6 +462,7 @@ fn constrain(
         land: PlacedSurface { surface, placement },
         sea_floor,
         body,
+        body_window: absolute,
         bodies,
         rivers: courses,
         pins,

@@ -150,19 +150,23 @@ fn refine_in_pool(request: &RefineRequest) -> Result<RefineSummary> {
     let origin = frame.grid.lattice_origin();
     let window = Window { col: origin.col, row: origin.row, cols: frame.grid.cols, rows: frame.grid.rows };
     let halo = terrain::halo_cells(frame.cell_m, frame.span_cells);
-    let region_window = window.grown(halo);
-    let region_grid = frame.grid.crop(frame.grid.window().grown(halo));
     let uv = |col: f64, row: f64| Uv {
         u: frame.start.u + (col - origin.col as f64) * frame.step.0,
         v: frame.start.v + (row - origin.row as f64) * frame.step.1,
     };
-    let placement = Placement::new(region_window, |nodes| {
+    let placement = Placement::new(window.grown(halo), |nodes| {
         Ok::<_, Error>(nodes.iter().map(|&(c, r)| uv(c as f64, r as f64)).collect())
     })?;
 
+    let land = PlacedSurface { surface, placement };
+    let body_window = terrain::working_window(&land, frame.cell_m, frame.span_cells, window);
+    let local = Window { col: body_window.col - origin.col, row: body_window.row - origin.row, ..body_window };
+    let region_grid = frame.grid.crop(local);
+    let surface = &land.surface;
+
     let vectors = Vectors { crs: request.vector_crs.as_deref(), to: &frame.grid.crs };
     let (body, bodies) = water(&vectors, request.water.as_deref(), &region_grid, &coarse)?;
-    let (rivers, more) = rivers(&vectors, request.rivers.as_deref(), &frame, &coarse, &surface, origin)?;
+    let (rivers, more) = rivers(&vectors, request.rivers.as_deref(), &frame, &coarse, surface, origin)?;
     contradictions.extend(more);
     let (pins, more) = pins(&vectors, request.peaks.as_deref(), &frame, &coarse, origin)?;
     contradictions.extend(more);
@@ -173,9 +177,10 @@ fn refine_in_pool(request: &RefineRequest) -> Result<RefineSummary> {
         cell_m: frame.cell_m,
         coarse_span_cells: frame.span_cells,
         block_parts: frame.block_parts,
-        land: PlacedSurface { surface, placement },
+        land,
         sea_floor: None,
         body,
+        body_window,
         bodies,
         rivers,
         pins,
@@ -336,7 +341,7 @@ fn water(
     grid: &Grid,
     coarse: &RasterFile,
 ) -> Result<(Raster<u16>, Vec<BodyLevel>)> {
-    let Some(path) = path else { return Ok((Raster::filled(grid.cols, grid.rows, 0), Vec::new())) };
+    let Some(path) = path else { return Ok((Raster::filled(0, 0, 0), Vec::new())) };
     let (mut areas, mut bodies) = (Vec::new(), Vec::new());
     for feature in vectors.read(path)? {
         let Some(area) = feature.area() else { continue };

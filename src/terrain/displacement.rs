@@ -12,7 +12,7 @@
 use super::lattice::{Cover, Parents, Sites, Stencil};
 use super::noise::NoiseKey;
 use super::placement::{Placement, RowOf};
-use super::roughness::{MOST_FALL, StepShape};
+use super::roughness::StepShape;
 use super::surface::CoarseSurface;
 use crate::raster::Raster;
 use rayon::prelude::*;
@@ -29,6 +29,8 @@ const ACROSS: f32 = 0.45;
 /// Half-way from the interpolating scheme to the B-spline's: every node gets a displacement of its own, and nodes kept sharp
 /// show as a lattice (crease 1.16 against 1.12).
 const SOFTEN: f32 = 0.06;
+/// The fall counts up to this many sigma, as a power of two.
+const MOST_FALL_LOG2: f32 = 3.0;
 /// How far around a node the ground decides about its displacement, nodes.
 pub(super) const REACH: usize = 2;
 /// Side of a tile, nodes; even.
@@ -39,6 +41,9 @@ const RIM: usize = 2;
 /// Width of a tile's noise and ground in memory.
 const NOISE_STRIDE: usize = TILE + 2 * NOISE_RIM;
 const STRIDE: usize = TILE + 2 * RIM;
+/// Noise that a quad's kernel can reach, from the corner of its surroundings: a power of two, and the nodes beside.
+const NEAR_MASK: usize = (NOISE_STRIDE * (2 * NOISE_RIM + 1)).next_power_of_two() - 1;
+const NEAR: usize = NEAR_MASK + NOISE_STRIDE + 2;
 /// Mean and inverse standard deviation of the magnitude of a normal number.
 const MEAN_MAGNITUDE: f32 = 0.797_884_6;
 const INVERSE_SPREAD: f32 = 1.658_896;
@@ -75,20 +80,31 @@ impl Kernels {
         Kernels((0..BINS).map(kernel).collect())
     }
 
-    /// The kernel for the direction (x, y) or its opposite.
+    /// The kernel of a bin.
     #[inline]
-    fn along(&self, x: f32, y: f32) -> &Kernel {
-        &self.0[((half_turn(x, y) * (BINS as f32 * 0.5)) as usize).min(BINS - 1)]
+    fn of(&self, bin: u32) -> &Kernel {
+        &self.0[bin as usize % BINS]
     }
+}
+
+/// The bin of the direction (x, y) or its opposite. Without branches: four at a time.
+#[inline]
+fn bin_of(x: f32, y: f32) -> u32 {
+    // Added to a number from 0 to 2^22, the sum's low bits are that number, rounded.
+    const SHIFT: f32 = 8_388_608.0;
+    let t = half_turn(x, y) * (BINS as f32 * 0.5) - 0.5;
+    ((t + SHIFT).to_bits() & 0xFFFF).min(BINS as u32 - 1)
 }
 
 /// A number from 0 to 2 that grows with the angle of (x, y) or (-x, -y) over half a turn.
 #[inline]
 fn half_turn(x: f32, y: f32) -> f32 {
-    let (x, y) = if y < 0.0 { (-x, -y) } else { (x, y) };
-    let sum = x.abs() + y;
-    let q = if sum > 0.0 { y / sum } else { 0.0 };
-    if x >= 0.0 { q } else { 2.0 - q }
+    let across = x.abs();
+    let along = y.abs();
+    let q = along / (across + along).max(1e-30);
+    // One of x and y below zero: the angle is obtuse.
+    let obtuse = (x.to_bits() ^ y.to_bits()) >> 31 == 1;
+    if obtuse { 2.0 - q } else { q }
 }
 
 /// The unit vector whose [`half_turn`] is `t`.
@@ -108,6 +124,13 @@ pub(super) struct StepNoise<'a> {
     pub(super) placement: &'a Placement,
 }
 
+/// Rise over one spacing and direction of the ground at a quad.
+#[derive(Clone, Copy)]
+struct Fall {
+    rise: f32,
+    bin: u32,
+}
+
 /// Memory of one thread.
 struct Tile {
     noise: Vec<f32>,
@@ -115,6 +138,7 @@ struct Tile {
     ground: Vec<f32>,
     line: Vec<f32>,
     sigmas: Vec<f32>,
+    falls: [Fall; TILE / 2],
 }
 
 impl StepNoise<'_> {
@@ -131,11 +155,12 @@ impl StepNoise<'_> {
         // Tiles start at even nodes.
         let (odd_col, odd_row) = (cover.col.rem_euclid(2) as usize, cover.row.rem_euclid(2) as usize);
         let tile = || Tile {
-            noise: vec![0.0; NOISE_STRIDE * NOISE_STRIDE],
+            noise: vec![0.0; NOISE_STRIDE * NOISE_STRIDE + NEAR],
             base: vec![0.0; STRIDE * STRIDE],
             ground: vec![0.0; STRIDE * STRIDE],
             line: Vec::new(),
             sigmas: vec![0.0; TILE / 2],
+            falls: [Fall { rise: 0.0, bin: 0 }; TILE / 2],
         };
         let mut bands: Vec<(usize, &mut [f32])> = Vec::new();
         let mut rest = out.values.as_mut_slice();
@@ -201,6 +226,10 @@ impl StepNoise<'_> {
         let shape = self.shape;
         let ridge_scale = 1.0 / (1.0 + shape.ridge * shape.ridge).sqrt();
         let ridge = shape.ridge * INVERSE_SPREAD * ridge_scale;
+        let (fall_share, steepness) = (log2(shape.fall_share), log2(shape.steepness));
+        // Quads whose surroundings the cover holds.
+        let first_quad = if first_col < 1 { ((2 - first_col) / 2) as usize } else { 0 };
+        let end_quad = quads.min(((w as i64 - 1 - first_col) / 2).max(0) as usize);
         let spacing = self.sites.spacing;
         let (noise, base) = (&tile.noise, &mut tile.base);
         for qr in 0..((end_row - first_row + 1) / 2) as usize {
@@ -217,44 +246,50 @@ impl StepNoise<'_> {
                 continue;
             }
             let ground: &[f32] = if smooth.is_some() { &tile.ground } else { base };
-            let mut moves = [[0f32; 4]; TILE / 2];
+            let (mut upper_moves, mut lower_moves) = ([[0f32; 2]; TILE / 2], [[0f32; 2]; TILE / 2]);
             let g = &ground[(2 * qr + RIM - 1) * STRIDE..(2 * qr + RIM + 3) * STRIDE];
             let (g0, g) = g.split_at(STRIDE);
             let (g1, g) = g.split_at(STRIDE);
             let (g2, g3) = g.split_at(STRIDE);
-            for (q, (moved, &sigma)) in moves.iter_mut().zip(sigmas.iter()).enumerate() {
-                let col = first_col + 2 * q as i64;
-                if sigma <= 0.0 || col < 1 || col + 2 >= w as i64 {
+            let falls = &mut tile.falls;
+            for (q, fall) in falls.iter_mut().enumerate().take(quads) {
+                let k = 2 * q + RIM;
+                let x = (g1[k + 2] - g1[k - 1]) + (g2[k + 2] - g2[k - 1]);
+                let y = (g3[k] - g0[k]) + (g3[k + 1] - g0[k + 1]);
+                let rise = (x * x + y * y).sqrt() * (1.0 / 6.0);
+                *fall = Fall { rise, bin: bin_of(x, y) };
+            }
+            if shape.slope_exponent > 0.0 {
+                for (sigma, fall) in sigmas.iter_mut().zip(falls.iter()) {
+                    let (of_sigma, of_rise) = (log2(*sigma), log2(fall.rise));
+                    let by_fall = least(of_rise - of_sigma + fall_share, MOST_FALL_LOG2) * shape.slope_exponent;
+                    let by_slope = least(of_rise + steepness, 0.0) * shape.gentleness;
+                    *sigma *= exp2(by_fall + by_slope);
+                }
+            }
+            for q in first_quad..end_quad {
+                let (amplitude, bin) = (sigmas[q], falls[q].bin);
+                if amplitude <= 0.0 {
                     continue;
                 }
-                let k = 2 * q + RIM;
-                let gx = (g1[k + 2] - g1[k - 1]) + (g2[k + 2] - g2[k - 1]);
-                let gy = (g3[k] - g0[k]) + (g3[k + 1] - g0[k + 1]);
-                let amplitude = if shape.slope_exponent > 0.0 {
-                    let rise = (gx * gx + gy * gy).sqrt() * (1.0 / 6.0);
-                    let by_fall = power((shape.fall_share * rise / sigma).min(MOST_FALL), shape.slope_exponent);
-                    sigma * by_fall * power((rise * shape.steepness).min(1.0), shape.gentleness)
-                } else {
-                    sigma
-                };
                 let start = 2 * qr * NOISE_STRIDE + 2 * q;
-                let near = &noise[start..start + (2 * NOISE_RIM + 1) * NOISE_STRIDE + 2 * NOISE_RIM + 2];
+                let Some(near) = noise[start..].first_chunk::<NEAR>() else { continue };
                 let mut sum = [0f32; 4];
-                for &(offset, weight) in kernels.along(gx, gy) {
-                    let at = offset as usize;
-                    let (upper, lower) = (&near[at..at + 2], &near[at + NOISE_STRIDE..at + NOISE_STRIDE + 2]);
-                    let four = [upper[0], upper[1], lower[0], lower[1]];
+                for &(offset, weight) in kernels.of(bin) {
+                    // All offsets are below the mask; it only tells the compiler so.
+                    let at = offset as usize & NEAR_MASK;
+                    let four = [near[at], near[at + 1], near[at + NOISE_STRIDE], near[at + NOISE_STRIDE + 1]];
                     for i in 0..4 {
                         sum[i] += weight * four[i];
                     }
                 }
-                for i in 0..4 {
-                    moved[i] = amplitude * (ridge_scale * sum[i] + ridge * (sum[i].abs() - MEAN_MAGNITUDE));
-                }
+                let moved = sum.map(|n| amplitude * (ridge_scale * n + ridge * (n.abs() - MEAN_MAGNITUDE)));
+                upper_moves[q] = [moved[0], moved[1]];
+                lower_moves[q] = [moved[2], moved[3]];
             }
             // The quads above have been read: this row may change only after the next quad row is done with it. So moves go
             // straight to the result.
-            for half in 0..2 {
+            for (half, moves) in [upper_moves, lower_moves].iter().enumerate() {
                 let r = row + half as i64;
                 if r < r0 as i64 || r >= end_row {
                     continue;
@@ -263,9 +298,8 @@ impl StepNoise<'_> {
                 let to = (r as usize - r0) * w + c0;
                 let skip = (c0 as i64 - first_col) as usize;
                 let (out, base) = (&mut band[to..to + cols], &base[from..from + cols]);
-                for (k, (v, b)) in out.iter_mut().zip(base).enumerate() {
-                    *v = b + moves[(k + skip) / 2][half * 2 + (k + skip) % 2];
-                }
+                let moves = &moves.as_flattened()[skip..];
+                out.iter_mut().zip(base.iter().zip(moves)).for_each(|(v, (b, m))| *v = b + m);
             }
         }
         // Rows at the cover's rim that no quad could move.
@@ -302,21 +336,33 @@ impl StepNoise<'_> {
     }
 }
 
-/// `x` to the power `p`, to 0.2 %, for 0 ≤ x: by the bits of a float and two short polynomials, the same on every machine.
+/// The logarithm of x > 0 to base 2, to 0.001, by the bits of a float and a short polynomial: the same on every machine, and
+/// four at a time. At most -120 for 0.
 #[inline]
-fn power(x: f32, p: f32) -> f32 {
-    if x < 1e-20 {
-        return 0.0;
-    }
-    let bits = x.to_bits();
-    let exponent = (bits >> 23) as i32 - 127;
-    let m = f32::from_bits(bits & 0x007F_FFFF | 0x3F80_0000) - 1.0;
-    // log2(1 + m) and 2^f, least squares with exact ends.
-    let log = exponent as f32 + m * (1.438_073 + m * (-0.674_767 + m * (0.317_001 - m * 0.080_307)));
-    let y = p * log + 127.0;
-    let whole = y as i32;
-    let f = y - whole as f32;
-    f32::from_bits((whole as u32) << 23) * (1.0 + f * (0.695_928 + f * (0.224_946 + f * 0.079_125)))
+fn log2(x: f32) -> f32 {
+    let bits = x.to_bits() as i32;
+    let exponent = ((bits >> 23) - 127) as f32;
+    let m = f32::from_bits((bits & 0x007F_FFFF | 0x3F80_0000) as u32) - 1.0;
+    // Least squares with exact ends.
+    exponent + m * (1.438_073 + m * (-0.674_767 + m * (0.317_001 - m * 0.080_307)))
+}
+
+/// 2 to the power y, to 0.02 %; 0 or nearly so below -100.
+#[inline]
+fn exp2(y: f32) -> f32 {
+    // Added to a number within ±2^22, the sum is that number rounded to a whole one.
+    const SHIFT: f32 = 12_582_912.0;
+    let y = if y > -100.0 { y } else { -100.0 };
+    let shifted = y + SHIFT;
+    let f = y - (shifted - SHIFT);
+    let whole = shifted.to_bits() as i32 - SHIFT.to_bits() as i32;
+    let scale = f32::from_bits(((whole + 127) << 23) as u32);
+    scale * (1.0 + f * (0.693_147 + f * (0.240_226 + f * (0.055_504 + f * 0.009_618))))
+}
+
+#[inline]
+fn least(a: f32, b: f32) -> f32 {
+    if a < b { a } else { b }
 }
 
 /// Share of a centre's displacement that edges get.
@@ -333,18 +379,20 @@ mod tests {
             let (x, y) = direction(t);
             assert!((half_turn(x, y) - t).abs() < 1e-5);
             assert!((half_turn(-x, -y) - t).abs() < 1e-5);
+            assert_eq!(bin_of(x, y) as usize, k);
         }
         assert_eq!(half_turn(0.0, 0.0), 0.0);
     }
 
     #[test]
-    fn powers_are_right_to_two_per_mille() {
-        for x in [1e-6f32, 0.01, 0.3, 0.99, 1.0, 1.7, 8.0] {
-            for p in [0.25f32, 0.5, 0.9, 1.1] {
-                assert!((power(x, p) / x.powf(p) - 1.0).abs() < 2e-3, "{x} {p}: {}", power(x, p) / x.powf(p));
-            }
+    fn logarithms_and_powers_of_two_are_right() {
+        for x in [1e-6f32, 0.01, 0.3, 0.99, 1.0, 1.7, 8.0, 5000.0] {
+            assert!((log2(x) - x.log2()).abs() < 1e-3, "{x}: {}", log2(x));
         }
-        assert_eq!(power(0.0, 0.5), 0.0);
+        for y in [-60.0f32, -3.3, -0.5, 0.0, 0.4, 0.5, 1.0, 7.9] {
+            assert!((exp2(y) / y.exp2() - 1.0).abs() < 3e-4, "{y}: {}", exp2(y));
+        }
+        assert!(log2(0.0) < -120.0 && exp2(-1e9) < 1e-29);
     }
 
     #[test]
@@ -357,7 +405,7 @@ mod tests {
         let weight = |x: f32, y: f32, dx: i64, dy: i64| {
             let rim = NOISE_RIM as i64;
             let at = ((dy + rim) * NOISE_STRIDE as i64 + dx + rim) as u32;
-            kernels.along(x, y).iter().filter(|t| t.0 == at).map(|t| t.1).sum::<f32>()
+            kernels.of(bin_of(x, y)).iter().filter(|t| t.0 == at).map(|t| t.1).sum::<f32>()
         };
         assert!(weight(1.0, 0.01, 2, 0) > 5.0 * weight(1.0, 0.01, 0, 2));
         assert!(weight(0.0, -2.0, 0, 2) > 5.0 * weight(0.0, -2.0, 2, 0));

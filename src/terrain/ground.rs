@@ -17,10 +17,10 @@ use crate::raster::Raster;
 use rayon::prelude::*;
 
 /// Opening of hollows at the quarter spacing.
-const LONG: BreachOptions = BreachOptions { reach: 28, most_cells: 2000, fill: 0.4 };
+const LONG: BreachOptions = BreachOptions { reach: 28, most_cells: 2000, fill: 0.2 };
 const LONG_ROUNDS: usize = 2;
 /// And at each finer level of corners.
-const SHORT: BreachOptions = BreachOptions { reach: 16, most_cells: 600, fill: 0.4 };
+const SHORT: BreachOptions = BreachOptions { reach: 16, most_cells: 600, fill: 0.2 };
 const SHORT_ROUNDS: usize = 2;
 
 /// Nodes around those that are wanted which one level's passes look at.
@@ -38,10 +38,10 @@ fn margin(level: u32, levels: u32) -> usize {
     nodes
 }
 
-/// The finest level of corners. Drained ground goes to the centres of the cells from corners two cells apart: every node is
-/// displaced anyhow, and corners one cell apart would double the work for the same octave.
+/// The finest level of corners. The centres of the cells come from corners two cells apart: corners one cell apart would double
+/// the work for the same octave. The textbook's way, half a level at a time, stays with its stencil.
 fn last_level(levels: u32, options: &RefineOptions) -> u32 {
-    u32::from(levels > 0 && options.detail == Detail::Drained && options.stencil == Stencil::FourPoint)
+    u32::from(levels > 0 && options.stencil == Stencil::FourPoint)
 }
 
 /// The rectangles of nodes to build, finest level first, for ground at the centres of the cells of `window`.

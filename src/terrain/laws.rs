@@ -42,6 +42,7 @@ fn terrain(values: Raster<f32>, factor: usize, cell_m: f64, window: Window) -> T
         land: PlacedSurface { surface, placement },
         sea_floor: None,
         body,
+        body_window: region,
         bodies: vec![BodyLevel { kind: WaterKind::Lake, level_m: 150.0 }],
         rivers: vec![river],
         pins: vec![pin],

@@ -16,7 +16,7 @@ const STEPS_PER_M: f64 = 65_536.0;
 /// Taps each side of the centre of the inverse filter; the first one left out weighs at most 2e-4: the next round takes it.
 const TAPS: i64 = 4;
 /// A correction smaller than this is left out, metres.
-const LEAST_MOVE_M: f32 = 0.002;
+const LEAST_MOVE_M: f32 = 0.01;
 /// How many coarse cells away one correction depends on the ground.
 pub(super) const REACH_COARSE: usize = TAPS as usize + 3;
 

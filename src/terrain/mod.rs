@@ -166,15 +166,15 @@ pub struct Relief {
 }
 
 /// Rounds of block-mean correction over fine cells.
-const MEAN_ROUNDS: usize = 3;
+const MEAN_ROUNDS: usize = 2;
 /// Further rounds where a coarse cell is few fine ones, whose spline is a poor one.
 fn extra_rounds(coarse_span_cells: usize) -> usize {
     if coarse_span_cells < 8 { 3 } else { 0 }
 }
 /// Rounds of opening hollows before each of them.
-const OPENINGS: [usize; MEAN_ROUNDS] = [1, 2, 0];
+const OPENINGS: [usize; MEAN_ROUNDS] = [1, 2];
 /// How hollows of the fine ground are opened.
-const OPENING: BreachOptions = BreachOptions { reach: 16, most_cells: 400, fill: 0.5 };
+const OPENING: BreachOptions = BreachOptions { reach: 16, most_cells: 250, fill: 0.3 };
 /// Distance from the shore over which the sea floor leaves the shore line, metres.
 const SHORE_TAPER_M: f64 = 4000.0;
 /// A land cell at the shore stands at least this far above the water, metres.

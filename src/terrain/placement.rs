@@ -95,7 +95,9 @@ impl Placement {
             let first = at - nc * step;
             let k0 = k;
             let t = |m: usize| (first + (m - k0) as i64 * spacing) as f64 + offset;
-            let cell = |m: usize| (whole_below(u + t(m) * du), whole_below(v + t(m) * dv));
+            let level = whole_below(v);
+            let height = |m: usize| if dv == 0.0 { level } else { whole_below(v + t(m) * dv) };
+            let cell = |m: usize| (whole_below(u + t(m) * du), height(m));
             let last = cell(end - 1);
             while k < end {
                 let here = cell(k);

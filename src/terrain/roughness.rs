@@ -65,8 +65,6 @@ pub(super) struct StepShape {
     pub(super) ridge: f32,
 }
 
-/// The fall counts up to this many sigma.
-pub(super) const MOST_FALL: f32 = 8.0;
 /// Slopes below this (rise over run) are gentle: soil lies on them and creeps. The truth at 90 m has 3 dB less in its finest
 /// octave where slopes are 0.1 than where they are 0.4, at one and the same relief of the coarse cells.
 const GENTLE_SLOPE: f64 = 0.25;
@@ -103,7 +101,7 @@ impl StepShape {
             slope_exponent: (by_scale(spacing_m, 0.35, 0.85) * known) as f32,
             fall_share: by_scale(spacing_m, 0.32f64.ln(), 1.5f64.ln()).exp() as f32,
             steepness: (1.0 / (spacing_m * GENTLE_SLOPE)) as f32,
-            gentleness: (by_scale(spacing_m, 0.15, 0.2) * known) as f32,
+            gentleness: (by_scale(spacing_m, 0.15, 0.24) * known) as f32,
             ridge: by_scale(spacing_m, 0.7, 0.05) as f32,
         }
     }

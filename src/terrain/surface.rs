@@ -83,9 +83,24 @@ impl CoarseSurface {
         let mut out = Raster::filled(cols, rows, 0f32);
         out.values.par_chunks_mut(cols).enumerate().for_each(|(l, row)| {
             placement.runs(sites.row(l), cols, 0.5, |run| {
-                for (m, v) in row[run.start..run.end].iter_mut().enumerate() {
-                    let (x, y) = run.at(m);
-                    *v = cubic_in(&self.coefficients, (run.i, run.j), (f64::from(x), f64::from(y))) as f32;
+                let values = &mut row[run.start..run.end];
+                if run.dy != 0.0 {
+                    for (m, v) in values.iter_mut().enumerate() {
+                        let (x, y) = run.at(m);
+                        *v = cubic_in(&self.coefficients, (run.i, run.j), (f64::from(x), f64::from(y))) as f32;
+                    }
+                    return;
+                }
+                // One height: the four rows of coefficients are one.
+                let wy = cubic_weights(f64::from(run.y));
+                let (w, h) = (self.coefficients.cols as i64, self.coefficients.rows as i64);
+                let q = [-1, 0, 1, 2].map(|l| {
+                    let c = mirrored(run.i + l, w);
+                    (0..4).map(|k| wy[k] * f64::from(self.coefficients.at(c, mirrored(run.j + k as i64 - 1, h)))).sum::<f64>()
+                });
+                for (m, v) in values.iter_mut().enumerate() {
+                    let wx = cubic_weights(f64::from(run.at(m).0));
+                    *v = (wx[0] * q[0] + wx[1] * q[1] + wx[2] * q[2] + wx[3] * q[3]) as f32;
                 }
             });
         });
@@ -235,6 +250,9 @@ fn cubic_in(coefficients: &Raster<f32>, (i, j): (i64, i64), (x, y): (f64, f64)) 
 
 /// Index `k` reflected about the centres of the first and last of `n` cells, as the prefilter assumes.
 fn mirrored(k: i64, n: i64) -> usize {
+    if k >= 0 && k < n {
+        return k as usize;
+    }
     let period = (2 * (n - 1)).max(1);
     let m = k.rem_euclid(period);
     m.min(period - m).min(n - 1) as usize
