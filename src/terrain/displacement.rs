@@ -29,6 +29,8 @@ const ACROSS: f32 = 0.45;
 /// Half-way from the interpolating scheme to the B-spline's: every node gets a displacement of its own, and nodes kept sharp
 /// show as a lattice (crease 1.16 against 1.12).
 const SOFTEN: f32 = 0.06;
+/// No displacement is larger, sigma.
+const MOST_NOISE: f32 = 3.0;
 /// The fall counts up to this many sigma, as a power of two.
 const MOST_FALL_LOG2: f32 = 3.0;
 /// How far around a node the ground decides about its displacement, nodes.
@@ -283,7 +285,11 @@ impl StepNoise<'_> {
                         sum[i] += weight * four[i];
                     }
                 }
-                let moved = sum.map(|n| amplitude * (ridge_scale * n + ridge * (n.abs() - MEAN_MAGNITUDE)));
+                let moved = sum.map(|n| {
+                    // Beyond three sigma lie needles.
+                    let n = n.clamp(-MOST_NOISE, MOST_NOISE);
+                    amplitude * (ridge_scale * n + ridge * (n.abs() - MEAN_MAGNITUDE))
+                });
                 upper_moves[q] = [moved[0], moved[1]];
                 lower_moves[q] = [moved[2], moved[3]];
             }

@@ -18,9 +18,9 @@ use rayon::prelude::*;
 
 /// Opening of hollows at the quarter spacing.
 const LONG: BreachOptions = BreachOptions { reach: 28, most_cells: 2000, fill: 0.2 };
-const LONG_ROUNDS: usize = 2;
+const LONG_ROUNDS: usize = 3;
 /// And at each finer level of corners.
-const SHORT: BreachOptions = BreachOptions { reach: 16, most_cells: 600, fill: 0.2 };
+const SHORT: BreachOptions = BreachOptions { reach: 16, most_cells: 500, fill: 0.2 };
 const SHORT_ROUNDS: usize = 2;
 
 /// Nodes around those that are wanted which one level's passes look at.
@@ -66,35 +66,28 @@ pub(super) fn reach(coarse_span_cells: usize) -> usize {
     west.max(east) << levels
 }
 
-/// Elevations at the centres of the cells of `window`, metres.
-///
-/// `clip` bounds what is computed; it must hold the window and, as far as the ground reaches, all of the coarse raster
-/// with a few cells to spare.
-pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &RefineOptions) -> Raster<f32> {
+/// The step noise of `terrain` at `sites`.
+fn step_noise<'a>(terrain: &'a Terrain, step: Step, sites: Sites, options: &RefineOptions) -> StepNoise<'a> {
+    let spacing_m = terrain.cell_m * sites.spacing as f64;
+    StepNoise {
+        key: NoiseKey::new(options.seed, spacing_m, u64::from(!matches!(step, Step::Corners(_)))),
+        sites,
+        shape: StepShape::of(step, lattice_levels(terrain.coarse_span_cells), terrain.cell_m, options),
+        stencil: options.stencil,
+        surface: &terrain.land.surface,
+        placement: &terrain.land.placement,
+    }
+}
+
+/// The nodes of level `last` and whether they hold elevations (or displacements still), from the top level down. `covers`
+/// are the rectangles of the levels from `last` up.
+fn descend(terrain: &Terrain, covers: &[Cover], last: u32, options: &RefineOptions) -> (Raster<f32>, bool) {
     let PlacedSurface { surface, placement } = &terrain.land;
     let levels = lattice_levels(terrain.coarse_span_cells);
     let quarter = levels.checked_sub(2);
     let drained = options.detail == Detail::Drained;
     let kernels = Kernels::new();
-    let last = last_level(levels, options);
-    let covers: Vec<Cover> = covers(window, last, levels)
-        .into_iter()
-        .zip(last..)
-        .map(|(cover, level)| clipped(cover, clip, level))
-        .collect();
     let cover_of = |level: u32| covers[(level - last) as usize];
-    let step_noise = |step: Step, sites: Sites| StepNoise {
-        key: NoiseKey::new(
-            options.seed,
-            terrain.cell_m * sites.spacing as f64,
-            u64::from(!matches!(step, Step::Corners(_))),
-        ),
-        sites,
-        shape: StepShape::of(step, levels, terrain.cell_m, options),
-        stencil: options.stencil,
-        surface,
-        placement,
-    };
     // Displacements down to the quarter spacing, elevations below it.
     let mut z = Raster::filled(0, 0, 0f32);
     let mut whole = false;
@@ -102,7 +95,7 @@ pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &R
         let cover = cover_of(level);
         let sites = Sites { col0: cover.col, row0: cover.row, spacing: 1 << level, offset: 0.0 };
         let parents = if level < levels { Parents::Twice(&z, cover_of(level + 1)) } else { Parents::None };
-        let noise = step_noise(Step::Corners(level), sites);
+        let noise = step_noise(terrain, Step::Corners(level), sites, options);
         let smooth = (!whole).then(|| surface.elevations(sites, placement, cover.cols, cover.rows));
         z = if level == levels && surface.mode == CoarseMode::Point {
             Raster::filled(cover.cols, cover.rows, 0f32)
@@ -136,13 +129,31 @@ pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &R
             (0..SHORT_ROUNDS).for_each(|_| breach(&mut z, &hold, &SHORT));
         }
     }
+    (z, whole)
+}
+
+/// Elevations at the centres of the cells of `window`, metres.
+///
+/// `clip` bounds what is computed; it must hold the window and, as far as the ground reaches, all of the coarse raster
+/// with a few cells to spare.
+pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &RefineOptions) -> Raster<f32> {
+    let PlacedSurface { surface, placement } = &terrain.land;
+    let levels = lattice_levels(terrain.coarse_span_cells);
+    let last = last_level(levels, options);
+    let covers: Vec<Cover> = covers(window, last, levels)
+        .into_iter()
+        .zip(last..)
+        .map(|(cover, level)| clipped(cover, clip, level))
+        .collect();
+    let (z, whole) = descend(terrain, &covers, last, options);
     let wide = clipped(window.grown(displacement::REACH), clip.grown(displacement::REACH), 0);
     let sites = Sites::centres(wide);
     let parents = if last == 0 { Parents::Corners(&z, covers[0]) } else { Parents::Pairs(&z, covers[0]) };
     let smooth = (!whole).then(|| surface.elevations(sites, placement, wide.cols, wide.rows));
-    let noise = step_noise(if last == 0 { Step::HalfLevel } else { Step::Cells }, sites);
-    let mut fine = if drained {
-        noise.along_the_fall(parents, smooth.as_ref(), wide, &kernels)
+    let step = if last == 0 { Step::HalfLevel } else { Step::Cells };
+    let noise = step_noise(terrain, step, sites, options);
+    let mut fine = if options.detail == Detail::Drained {
+        noise.along_the_fall(parents, smooth.as_ref(), wide, &Kernels::new())
     } else {
         noise.at_midpoints(parents, wide, true)
     };
@@ -163,6 +174,23 @@ pub(super) fn crop_in_place(z: &mut Raster<f32>, window: Window) {
     }
     z.values.truncate(window.cols * window.rows);
     (z.cols, z.rows) = (window.cols, window.rows);
+}
+
+/// Nodes of spacing 2^`level` cells inside `window`, as they are when that level is done.
+#[cfg(test)]
+pub(super) fn nodes(terrain: &Terrain, window: Window, level: u32, options: &RefineOptions) -> Raster<f32> {
+    let levels = lattice_levels(terrain.coarse_span_cells);
+    let covers: Vec<Cover> = covers(window, level, levels).into_iter().collect();
+    let (mut z, whole) = descend(terrain, &covers, level, options);
+    let (cover, s) = (covers[0], 1i64 << level);
+    if !whole {
+        let sites = Sites { col0: cover.col, row0: cover.row, spacing: s, offset: 0.0 };
+        let smooth = terrain.land.surface.elevations(sites, &terrain.land.placement, cover.cols, cover.rows);
+        z.values.iter_mut().zip(&smooth.values).for_each(|(a, b)| *a += b);
+    }
+    let (col, row) = (window.col.div_euclid(s), window.row.div_euclid(s));
+    let size = ((window.cols as i64 >> level) as usize, (window.rows as i64 >> level) as usize);
+    z.crop(Window { col: col - cover.col, row: row - cover.row, cols: size.0, rows: size.1 })
 }
 
 /// `cover` (nodes of spacing 2^level) without what lies more than a few nodes outside `clip` (cells).

@@ -124,30 +124,31 @@ impl Parents<'_> {
         out: &mut [f32],
     ) {
         let classic = stencil == Stencil::Classic;
-        let across = |z: &Raster<f32>, cover: &Cover, west: i64, need: usize, at: i64, line: &mut Vec<f32>, step: Along| {
-            // The parents' columns at this height, from one west of the first parent.
-            let first = (west - 1 - cover.col) as usize;
-            let at = (at - cover.row) as usize;
-            let from = |k: usize| &z.row(k)[first..first + need];
-            line.resize(need, 0.0);
-            match step {
-                Along::On if classic || soft == 0.0 => line.copy_from_slice(from(at)),
-                Along::On => {
-                    let (a, b, c) = (from(at - 1), from(at), from(at + 1));
-                    line.iter_mut().enumerate().for_each(|(k, t)| *t = shared(a[k], b[k], c[k], soft));
+        let across =
+            |z: &Raster<f32>, cover: &Cover, west: i64, need: usize, at: i64, line: &mut Vec<f32>, step: Along| {
+                // The parents' columns at this height, from one west of the first parent.
+                let first = (west - 1 - cover.col) as usize;
+                let at = (at - cover.row) as usize;
+                let from = |k: usize| &z.row(k)[first..first + need];
+                line.resize(need, 0.0);
+                match step {
+                    Along::On if classic || soft == 0.0 => line.copy_from_slice(from(at)),
+                    Along::On => {
+                        let (a, b, c) = (from(at - 1), from(at), from(at + 1));
+                        line.iter_mut().enumerate().for_each(|(k, t)| *t = shared(a[k], b[k], c[k], soft));
+                    }
+                    Along::Half if classic => {
+                        let (b, c) = (from(at), from(at + 1));
+                        line.iter_mut().zip(b).zip(c).for_each(|((t, b), c)| *t = 0.5 * (b + c));
+                    }
+                    Along::Half => {
+                        let rows = [from(at - 1), from(at), from(at + 1), from(at + 2)];
+                        blend(line, rows, |a, b, c, d| four(a, b, c, d, soft));
+                    }
+                    Along::Quarter => blend(line, [from(at - 1), from(at), from(at + 1), from(at + 2)], quarter),
+                    Along::ThreeQuarters => blend(line, [from(at + 2), from(at + 1), from(at), from(at - 1)], quarter),
                 }
-                Along::Half if classic => {
-                    let (b, c) = (from(at), from(at + 1));
-                    line.iter_mut().zip(b).zip(c).for_each(|((t, b), c)| *t = 0.5 * (b + c));
-                }
-                Along::Half => {
-                    let rows = [from(at - 1), from(at), from(at + 1), from(at + 2)];
-                    blend(line, rows, |a, b, c, d| four(a, b, c, d, soft));
-                }
-                Along::Quarter => blend(line, [from(at - 1), from(at), from(at + 1), from(at + 2)], quarter),
-                Along::ThreeQuarters => blend(line, [from(at + 2), from(at + 1), from(at), from(at - 1)], quarter),
-            }
-        };
+            };
         let odd = |k: i64| k.rem_euclid(2) == 1;
         let half = |p: &[f32]| if classic { 0.5 * (p[1] + p[2]) } else { four(p[0], p[1], p[2], p[3], soft) };
         match self {

@@ -15,6 +15,9 @@ use rayon::prelude::*;
 const STEPS_PER_M: f64 = 65_536.0;
 /// Taps each side of the centre of the inverse filter; the first one left out weighs at most 2e-4: the next round takes it.
 const TAPS: i64 = 4;
+/// Blocks whose cells are on the average freer than the second share keep their mean; those less free than the first do not.
+const HELD_SHARE: f64 = 0.4;
+const FREE_SHARE: f64 = 0.8;
 /// A correction smaller than this is left out, metres.
 const LEAST_MOVE_M: f32 = 0.01;
 /// How many coarse cells away one correction depends on the ground.
@@ -54,7 +57,13 @@ impl Blocks {
 
     /// Gathers `z` by the coarse cell that each value's place lies in, each value's cell divided into `parts` x `parts` that may
     /// lie in different coarse cells: means by area, to within a part. Cost: one pass.
-    pub(super) fn gather(z: &Raster<f32>, sites: Sites, parts: usize, placement: &Placement, weight: &Weights) -> Blocks {
+    pub(super) fn gather(
+        z: &Raster<f32>,
+        sites: Sites,
+        parts: usize,
+        placement: &Placement,
+        weight: &Weights,
+    ) -> Blocks {
         let frame = coarse_frame(sites, (z.cols, z.rows), placement);
         let empty = || Blocks {
             col0: frame.col,
@@ -97,7 +106,7 @@ impl Blocks {
     fn add_run(&mut self, row: &[f32], r: usize, run: &Run, weight: &Weights) {
         let Some(block) = self.index(run.i, run.j) else { return };
         let values = &row[run.start..run.end];
-        if weight.is_default(run.start, run.end, r) {
+        if all_free(weight, run, r) {
             // Differences from the first value: equal values give their mean to the bit.
             let first = values[0];
             let mut lanes = [0f32; 4];
@@ -174,8 +183,11 @@ impl Blocks {
                 if gap.abs() <= 1.0 / STEPS_PER_M {
                     return 0.0;
                 }
-                let share = (self.weight[i] as f64 / 256.0 / f64::from(self.count[i])).max(0.2);
-                (gap / share) as f32
+                let share = self.weight[i] as f64 / 256.0 / f64::from(self.count[i]);
+                // Ground that a river or a summit shapes gives way: pressed back to its mean, the free part of a block would
+                // stand up as a rim beside the river's bed.
+                let freedom = ((share - HELD_SHARE) / (FREE_SHARE - HELD_SHARE)).clamp(0.0, 1.0);
+                (freedom * gap / share.max(HELD_SHARE)) as f32
             })
             .collect()
     }
@@ -226,7 +238,7 @@ impl Blocks {
                     return;
                 }
                 let values = &mut row[run.start..run.end];
-                if !weight.is_default(run.start, run.end, r) {
+                if !all_free(weight, &run, r) {
                     for (m, v) in values.iter_mut().enumerate() {
                         let (x, y) = run.at(m);
                         *v += weight.at(run.start + m, r).max(0.0) * quadratic(&q, x, y);
@@ -312,6 +324,12 @@ impl Blocks {
         }
         MeanAgreement { rms_m: if n > 0 { (sum2 / n as f64).sqrt() } else { 0.0 }, worst_m: worst, blocks: n }
     }
+}
+
+/// Whether all cells of a run move freely: so told that it does not matter which squares of the weights are kept.
+#[inline]
+fn all_free(weight: &Weights, run: &Run, r: usize) -> bool {
+    weight.is_default(run.start, run.end, r) || (run.start..run.end).all(|c| weight.at(c, r) == 1.0)
 }
 
 /// Weights of the quadratic B-splines of three neighbouring blocks at `t` inside the middle one.

@@ -11,6 +11,7 @@ mod displacement;
 mod ground;
 mod lattice;
 mod means;
+mod needles;
 mod nodes;
 mod noise;
 mod pins;
@@ -174,11 +175,11 @@ fn extra_rounds(coarse_span_cells: usize) -> usize {
 /// Rounds of opening hollows before each of them.
 const OPENINGS: [usize; MEAN_ROUNDS] = [1, 2];
 /// How hollows of the fine ground are opened.
-const OPENING: BreachOptions = BreachOptions { reach: 16, most_cells: 250, fill: 0.3 };
+const OPENING: BreachOptions = BreachOptions { reach: 16, most_cells: 200, fill: 0.3 };
 /// Distance from the shore over which the sea floor leaves the shore line, metres.
 const SHORE_TAPER_M: f64 = 4000.0;
 /// A land cell at the shore stands at least this far above the water, metres.
-const FREEBOARD_M: f32 = 0.1;
+pub const FREEBOARD_M: f32 = 0.1;
 /// A sea cell lies at least this far below it, metres.
 const DRAUGHT_M: f32 = 0.5;
 
@@ -196,7 +197,8 @@ pub fn halo_cells(cell_m: f64, coarse_span_cells: usize) -> usize {
 fn inner_halo(cell_m: f64, coarse_span_cells: usize) -> usize {
     let drainage: usize = OPENINGS.iter().sum::<usize>() * 2 * OPENING.reach;
     let rounds = MEAN_ROUNDS + extra_rounds(coarse_span_cells);
-    rounds * means::REACH_COARSE * coarse_span_cells + drainage + near_halo(cell_m, coarse_span_cells)
+    let needles = rounds * needles::REACH;
+    rounds * means::REACH_COARSE * coarse_span_cells + drainage + needles + near_halo(cell_m, coarse_span_cells)
 }
 
 /// How far what lies outside the coarse raster may act on what lies inside, in cells.
@@ -355,6 +357,7 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
         if options.detail == Detail::Drained {
             (0..openings).for_each(|_| breach(&mut z, &|i| hold(&weight, i), &OPENING));
         }
+        needles::blunt(&mut z, &|i| hold(&weight, i) == Hold::Free);
         hold_all(&mut z);
         for index in pins::cap(&mut z, region, &terrain.pins, reach) {
             *weight.at_mut(index % cols, index / cols) = 0.0;

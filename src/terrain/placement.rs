@@ -19,7 +19,6 @@ pub struct Uv {
 /// grid agree bit for bit where they overlap.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placement {
-    step: usize,
     node_col0: i64,
     node_row0: i64,
     u: Raster<f64>,
@@ -45,7 +44,6 @@ impl Placement {
         let uv = locate(&nodes)?;
         assert_eq!(uv.len(), nodes.len(), "one position per node");
         Ok(Placement {
-            step: Self::STEP,
             node_col0: c0,
             node_row0: r0,
             u: Raster::from_values(cols, rows, uv.iter().map(|p| p.u).collect()),
@@ -57,8 +55,8 @@ impl Placement {
     /// centre is at (0.5, 0.5).
     #[inline]
     pub fn at(&self, col: i64, row: i64, dx: f64, dy: f64) -> Uv {
-        let step = self.step as i64;
-        let inv = 1.0 / self.step as f64;
+        let step = Self::STEP as i64;
+        let inv = 1.0 / Self::STEP as f64;
         let (nc, nr) = (col.div_euclid(step), row.div_euclid(step));
         let fx = (col.rem_euclid(step) as f64 + dx) * inv;
         let fy = (row.rem_euclid(step) as f64 + dy) * inv;
@@ -74,17 +72,20 @@ impl Placement {
     #[inline]
     pub(super) fn runs(&self, row_of: RowOf, n: usize, shift: f64, mut each: impl FnMut(Run)) {
         let RowOf { col, row, spacing, offset } = row_of;
-        let step = self.step as i64;
-        let inv = 1.0 / self.step as f64;
-        let fy = (row.rem_euclid(step) as f64 + offset) * inv;
-        let r = (row.div_euclid(step) - self.node_row0).clamp(0, self.u.rows as i64 - 2) as usize;
+        // Steps and spacings are powers of two: no divisions.
+        const SHIFT: u32 = Placement::STEP.trailing_zeros();
+        let step = Self::STEP as i64;
+        let inv = 1.0 / Self::STEP as f64;
+        let spacing_shift = spacing.trailing_zeros();
+        let fy = ((row & (step - 1)) as f64 + offset) * inv;
+        let r = ((row >> SHIFT) - self.node_row0).clamp(0, self.u.rows as i64 - 2) as usize;
         let mut k = 0;
         while k < n {
             let at = col + k as i64 * spacing;
-            let nc = at.div_euclid(step);
+            let nc = at >> SHIFT;
             let c = (nc - self.node_col0).clamp(0, self.u.cols as i64 - 2) as usize;
             // All points up to the next node share four nodes: u and v are linear along them.
-            let left = ((nc + 1) * step - at + spacing - 1) / spacing;
+            let left = ((nc + 1) * step - at + spacing - 1) >> spacing_shift;
             let end = n.min(k + left.max(1) as usize);
             let line = |a: &Raster<f64>| {
                 let west = a.at(c, r) + (a.at(c, r + 1) - a.at(c, r)) * fy;
@@ -210,20 +211,36 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_positions_equals_the_single_ones_to_the_bit() {
+    fn runs_put_every_point_where_it_is_and_agree_whatever_row_they_are_asked_for_with() {
         let curved = |nodes: &[(i64, i64)]| -> Result<Vec<Uv>, ()> {
             Ok(nodes
                 .iter()
-                .map(|&(c, r)| Uv { u: (c as f64).sin() * 7.0, v: (r as f64 * 0.1).cos() + c as f64 })
+                .map(|&(c, r)| Uv { u: c as f64 / 7.3 + (r as f64 * 0.1).sin(), v: r as f64 / 5.1 - c as f64 * 0.02 })
                 .collect())
         };
         let p = Placement::new(Window { col: -50, row: -7, cols: 300, rows: 40 }, curved).unwrap();
-        for (spacing, offset) in [(1, 0.5), (2, 0.0), (4, 0.0), (32, 0.0)] {
-            let mut row = vec![Uv { u: 0.0, v: 0.0 }; 7];
-            p.along_row(-32, -6, spacing, offset, &mut row);
-            for (k, got) in row.iter().enumerate() {
-                assert_eq!(*got, p.at(-32 + k as i64 * spacing, -6, offset, offset));
+        for (spacing, offset) in [(1, 0.5), (2, 0.0), (2, 1.0), (4, 0.0), (32, 0.0)] {
+            let n = 150 / spacing as usize;
+            let places = |col: i64, n: usize| {
+                let mut out = vec![None; n];
+                p.runs(RowOf { col, row: -6, spacing, offset }, n, 0.0, |run| {
+                    for k in run.start..run.end {
+                        assert!(out[k].is_none(), "each point once");
+                        let (x, y) = run.at(k - run.start);
+                        out[k] = Some((run.i, run.j, x, y));
+                    }
+                });
+                out.into_iter().map(|p| p.expect("every point")).collect::<Vec<_>>()
+            };
+            let all = places(-32, n);
+            for (k, &(i, j, x, y)) in all.iter().enumerate() {
+                let want = p.at(-32 + k as i64 * spacing, -6, offset, offset);
+                assert!(
+                    (i as f64 + f64::from(x) - want.u).abs() < 1e-5 && (j as f64 + f64::from(y) - want.v).abs() < 1e-5
+                );
+                assert!((-1e-5..1.0 + 1e-5).contains(&x) && (-1e-5..1.0 + 1e-5).contains(&y), "{x} {y}");
             }
+            assert_eq!(places(-32 + 3 * spacing, n - 3), all[3..]);
         }
     }
 

@@ -1,7 +1,8 @@
 //! River courses on the fine grid: which cells they cross, how high the water stands there, and the valley beside it.
 
 use super::sparse::{SIDE, Sparse};
-use crate::grid::Window;
+use crate::grid::{Cell, Window};
+use std::collections::HashMap;
 
 /// A point of a river's course.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,11 +38,10 @@ impl Valleys {
     pub(super) fn new(courses: &[RiverCourse], window: Window, reach_cells: f32) -> Self {
         let mut nearest = Sparse::new(window.cols, window.rows, (f32::INFINITY, f32::NAN));
         let reach = reach_cells.ceil() as i64;
-        for course in courses {
-            for pair in course.points.windows(2) {
-                for cell in cells_crossed(pair[0], pair[1], window.grown(reach as usize)) {
-                    splat(&mut nearest, window, cell, reach);
-                }
+        let near = window.grown(reach as usize);
+        for ((col, row), z) in beds(courses) {
+            if near.contains(Cell { col, row }) {
+                splat(&mut nearest, window, (col, row, z), reach);
             }
         }
         Valleys { nearest, reach_cells, window }
@@ -72,6 +72,61 @@ impl Valleys {
         });
     }
 }
+
+/// A bed falls at least so much from cell to cell, metres: more than the rounding of any height on Earth.
+const LEAST_FALL_M: f32 = 1.0 / 1024.0;
+
+/// The cells that `courses` cross with the heights of their beds: where courses or bends share a cell the lowest, and
+/// downstream of it lower still, so that every course falls from cell to cell until it meets a greater one (or, of equals,
+/// one given earlier). Cost: a few looks at each cell of the rivers.
+fn beds(courses: &[RiverCourse]) -> HashMap<(i64, i64), f32> {
+    let everywhere = Window { col: i64::MIN / 4, row: i64::MIN / 4, cols: usize::MAX / 4, rows: usize::MAX / 4 };
+    let mut order: Vec<usize> = (0..courses.len()).collect();
+    order.sort_by_key(|&k| (courses[k].rank, k));
+    // Height of the bed and the course that a cell belongs to: the greatest.
+    let mut beds: HashMap<(i64, i64), (f32, usize)> = HashMap::new();
+    let mut ways = Vec::new();
+    for course in order {
+        let mut way: Vec<(i64, i64)> = Vec::new();
+        let mut place: HashMap<(i64, i64), usize> = HashMap::new();
+        for pair in courses[course].points.windows(2) {
+            for (col, row, z) in cells_crossed(pair[0], pair[1], everywhere) {
+                let bed = beds.entry((col, row)).or_insert((z, course));
+                bed.0 = bed.0.min(z);
+                // A bend that comes back to a cell has not left it.
+                if let Some(&k) = place.get(&(col, row)) {
+                    way.drain(k + 1..).for_each(|c| _ = place.remove(&c));
+                } else {
+                    place.insert((col, row), way.len());
+                    way.push((col, row));
+                }
+            }
+        }
+        ways.push((course, way));
+    }
+    for _ in 0..ROUNDS {
+        let mut moved = false;
+        for (course, way) in &ways {
+            let mut above = f32::INFINITY;
+            for cell in way {
+                let Some((bed, owner)) = beds.get_mut(cell) else { continue };
+                if *bed > above - LEAST_FALL_M {
+                    *bed = above - LEAST_FALL_M;
+                    moved = true;
+                }
+                // Where it meets a greater one it has come to its mouth: what follows is that one's fall.
+                above = if owner == course { *bed } else { f32::INFINITY };
+            }
+        }
+        if !moved {
+            break;
+        }
+    }
+    beds.into_iter().map(|(cell, (bed, _))| (cell, bed)).collect()
+}
+
+/// Rounds in which falls are passed on from river to river.
+const ROUNDS: usize = 16;
 
 fn splat(nearest: &mut Sparse<(f32, f32)>, window: Window, cell: (i64, i64, f32), reach: i64) {
     let (col, row, z) = cell;

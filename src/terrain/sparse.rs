@@ -18,11 +18,6 @@ impl<T: Copy> Sparse<T> {
         Sparse { across, default, squares: vec![None; across * down] }
     }
 
-    /// Whether no square has values of its own.
-    pub(super) fn is_plain(&self) -> bool {
-        self.squares.iter().all(Option::is_none)
-    }
-
     /// Whether the cells `from`..`to` (not empty) of row `r` all lie in squares without values of their own.
     #[inline]
     pub(super) fn is_default(&self, from: usize, to: usize, r: usize) -> bool {
@@ -62,7 +57,7 @@ mod tests {
     #[test]
     fn only_touched_squares_are_kept() {
         let mut s = Sparse::new(200, 130, 1f32);
-        assert!(s.is_plain());
+        assert_eq!(s.own_squares().count(), 0);
         *s.at_mut(70, 129) = 0.5;
         assert_eq!((s.at(70, 129), s.at(71, 129), s.at(0, 0)), (0.5, 1.0, 1.0));
         assert!(!s.is_default(0, 65, 128) && s.is_default(0, 64, 128) && s.is_default(0, 200, 127));

@@ -96,7 +96,9 @@ impl CoarseSurface {
                 let (w, h) = (self.coefficients.cols as i64, self.coefficients.rows as i64);
                 let q = [-1, 0, 1, 2].map(|l| {
                     let c = mirrored(run.i + l, w);
-                    (0..4).map(|k| wy[k] * f64::from(self.coefficients.at(c, mirrored(run.j + k as i64 - 1, h)))).sum::<f64>()
+                    (0..4)
+                        .map(|k| wy[k] * f64::from(self.coefficients.at(c, mirrored(run.j + k as i64 - 1, h))))
+                        .sum::<f64>()
                 });
                 for (m, v) in values.iter_mut().enumerate() {
                     let wx = cubic_weights(f64::from(run.at(m).0));
