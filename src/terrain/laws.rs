@@ -279,9 +279,6 @@ fn worst_needle(z: &Raster<f32>, given: impl Fn(usize, usize) -> bool) -> f64 {
             let others = (0..81).filter(|k| *k != 40).map(|k| off(c + k % 9 - 4, r + k / 9 - 4).powi(2));
             let sigma = (others.sum::<f64>() / 80.0).sqrt();
             // Ground smooth to the millimetre has no needles.
-            if off(c, r).abs() / sigma.max(0.01) > worst {
-                eprintln!("NEEDLE {c} {r} {} {}", off(c, r), sigma);
-            }
             worst = worst.max(off(c, r).abs() / sigma.max(0.01));
         }
     }

@@ -359,9 +359,8 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
         }
         needles::blunt(&mut z, &|i| hold(&weight, i) == Hold::Free);
         hold_all(&mut z);
-        for index in pins::cap(&mut z, region, &terrain.pins, reach) {
-            *weight.at_mut(index % cols, index / cols) = 0.0;
-        }
+        // Not held afterwards: cells that stood still while the ground around them moved would be needles.
+        pins::cap(&mut z, region, &terrain.pins, reach);
         match surface.mode {
             CoarseMode::Mean => Blocks::gather(&z, sites, terrain.block_parts, placement, &weight)
                 .correct(surface, &mut z, sites, placement, span, &weight),
