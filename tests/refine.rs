@@ -373,11 +373,13 @@ fn a_river_that_ends_in_a_lake_falls_to_its_level() {
     assert_succeeds(&shop.refine(&args));
     let fine = read(&shop.path("o.tif"));
     let low = |c: usize| (18..36).map(|r| fine.z[r * fine.cols + c]).fold(f64::MAX, f64::min);
-    // Strictly down to the shore, and there still above the water.
-    for c in 12..91 {
+    // Strictly down towards the shore; beside it all land, the bed too, stands a little above the water.
+    for c in 12..78 {
         assert!(low(c + 1) < low(c), "column {c}: {} then {}", low(c), low(c + 1));
     }
-    assert!(low(92) > 500.0, "{}", low(92));
+    for c in 78..93 {
+        assert!((500.05..501.0).contains(&low(c)), "column {c}: {}", low(c));
+    }
     assert_eq!(low(100), 500.0);
 }
 
