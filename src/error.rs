@@ -116,10 +116,10 @@ pub enum Error {
         /// What there is, human-readable.
         have: String,
     },
-    /// The output folder is already there.
-    #[error("{path} exists already; choose another --out, or replace it with --overwrite")]
+    /// The output is already there.
+    #[error("{path} exists already; choose another output, or replace this one with --overwrite")]
     OutputExists {
-        /// The folder.
+        /// The file or folder.
         path: PathBuf,
     },
     /// Several problems found in one pass over a region pack.

@@ -25,7 +25,7 @@ use crate::resources;
 use crate::series::Series;
 use crate::terrain::{
     self, BodyLevel, CoarseMode, CoarsePlace, CoarseSurface, CoursePoint, Pin, PlacedSurface, Placement, RefineOptions,
-    Relief, RiverCourse, RoughnessModel, Terrain,
+    Relief, RiverCourse, RoughnessModel, Terrain, Uv,
 };
 use crate::water::{River, WaterBody, WaterKind};
 use crate::year::{Era, Span, Year};
@@ -926,12 +926,41 @@ fn constrain(
         land: PlacedSurface { surface, placement },
         sea_floor,
         body,
+        body_window: absolute,
         bodies,
         rivers: courses,
         pins,
         intervals: None,
     };
+    peaks_against_the_model(plan, &to_work, &terrain, &mut notes);
     Ok((terrain, rivers, notes))
+}
+
+/// Tells the summits that stand below the coarse elevation of their own cell, or of all cells around.
+fn peaks_against_the_model(plan: &Plan, to_work: &Transformer, terrain: &Terrain, notes: &mut Vec<String>) {
+    let (land, cell_m) = (&terrain.land, terrain.cell_m);
+    for peak in &plan.pack.peaks {
+        let Some(p) = to_work.point(Xy { x: peak.at.lon, y: peak.at.lat }) else { continue };
+        let cell = terrain::lattice_cell(p.x / cell_m, -p.y / cell_m);
+        let at = land.placement.at(cell.col, cell.row, 0.5, 0.5);
+        let under = f64::from(land.surface.value_under(at));
+        if under.is_finite() && peak.height_m < under {
+            let around = (-1..=1).flat_map(|r| (-1..=1).map(move |c| (f64::from(c), f64::from(r))));
+            let lowest = around
+                .filter(|d| *d != (0.0, 0.0))
+                .map(|(c, r)| f64::from(land.surface.value_under(Uv { u: at.u + c, v: at.v + r })))
+                .fold(f64::INFINITY, f64::min);
+            let more = if peak.height_m < lowest { " and below all cells around" } else { "" };
+            notes.push(format!(
+                "peak {} ({:.4} E, {:.4} N): its {} m lie {:.0} m below the coarse elevation there{more}",
+                peak.name,
+                peak.at.lon,
+                peak.at.lat,
+                peak.height_m,
+                under - peak.height_m
+            ));
+        }
+    }
 }
 
 /// `coarse`, averaged over as many of its cells as make one at least as large as a fine cell: finer detail than the map can

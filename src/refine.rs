@@ -86,6 +86,10 @@ pub struct RefineSummary {
     pub block_mean_worst_m: f64,
     /// Constraints that contradict each other or the model, with place and size.
     pub contradictions: Vec<String>,
+    /// Constraints that lie outside the model and bind nothing.
+    pub outside: Vec<String>,
+    /// What else was done with features that could not be taken as they are.
+    pub notes: Vec<String>,
     /// Seconds of refinement alone.
     pub refine_seconds: f64,
     /// Seconds in all.
@@ -118,6 +122,14 @@ struct Frame {
 
 fn refine_in_pool(request: &RefineRequest) -> Result<RefineSummary> {
     let started = std::time::Instant::now();
+    let extension = request.out.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    if extension != "tif" && extension != "tiff" {
+        return Err(Error::argument(
+            "OUT",
+            request.out.display(),
+            "the result is a GeoTIFF: give a name that ends in .tif or .tiff",
+        ));
+    }
     if request.out.exists() && !request.overwrite {
         return Err(Error::OutputExists { path: request.out.clone() });
     }
@@ -135,7 +147,7 @@ fn refine_in_pool(request: &RefineRequest) -> Result<RefineSummary> {
     let frame = frame_of(&coarse, request)?;
     check_memory(&frame)?;
 
-    let mut contradictions = Vec::new();
+    let mut report = Report::default();
     let quantum_m = region::apparent_quantum_m(&coarse.raster);
     let mut roughness = RoughnessModel { gain: request.roughness, quantum_m };
     let mut hurst = request.hurst.map_or(HurstCurve::Measured, HurstCurve::Constant);
@@ -150,32 +162,42 @@ fn refine_in_pool(request: &RefineRequest) -> Result<RefineSummary> {
     let origin = frame.grid.lattice_origin();
     let window = Window { col: origin.col, row: origin.row, cols: frame.grid.cols, rows: frame.grid.rows };
     let halo = terrain::halo_cells(frame.cell_m, frame.span_cells);
-    let region_window = window.grown(halo);
-    let region_grid = frame.grid.crop(frame.grid.window().grown(halo));
     let uv = |col: f64, row: f64| Uv {
         u: frame.start.u + (col - origin.col as f64) * frame.step.0,
         v: frame.start.v + (row - origin.row as f64) * frame.step.1,
     };
-    let placement = Placement::new(region_window, |nodes| {
+    let placement = Placement::new(window.grown(halo), |nodes| {
         Ok::<_, Error>(nodes.iter().map(|&(c, r)| uv(c as f64, r as f64)).collect())
     })?;
 
+    let land = PlacedSurface { surface, placement };
+    let body_window = terrain::working_window(&land, frame.cell_m, frame.span_cells, window);
+    let local = Window { col: body_window.col - origin.col, row: body_window.row - origin.row, ..body_window };
+    let region_grid = frame.grid.crop(local);
+    let surface = &land.surface;
+
     let vectors = Vectors { crs: request.vector_crs.as_deref(), to: &frame.grid.crs };
-    let (body, bodies) = water(&vectors, request.water.as_deref(), &region_grid, &coarse)?;
-    let (rivers, more) = rivers(&vectors, request.rivers.as_deref(), &frame, &coarse, &surface, origin)?;
-    contradictions.extend(more);
-    let (pins, more) = pins(&vectors, request.peaks.as_deref(), &frame, &coarse, origin)?;
-    contradictions.extend(more);
-    let (intervals, more) = intervals(&vectors, request.intervals.as_deref(), &region_grid, &coarse)?;
-    contradictions.extend(more);
+    let (body, bodies) = water(&vectors, request.water.as_deref(), &region_grid, &coarse, &mut report)?;
+    let taken_by = |p: Uv| {
+        let cell = |p: Uv| Cell {
+            col: ((p.u - frame.start.u) / frame.step.0).floor() as i64 - local.col,
+            row: ((p.v - frame.start.v) / frame.step.1).floor() as i64 - local.row,
+        };
+        body.get(cell(p)).filter(|b| *b != 0).map(|b| f64::from(bodies[b as usize - 1].level_m))
+    };
+    let rivers =
+        rivers(&vectors, request.rivers.as_deref(), (&frame, origin), &coarse, surface, &taken_by, &mut report)?;
+    let pins = pins(&vectors, request.peaks.as_deref(), &frame, &coarse, origin, &mut report)?;
+    let intervals = intervals(&vectors, request.intervals.as_deref(), &region_grid, &coarse, &mut report)?;
 
     let terrain = Terrain {
         cell_m: frame.cell_m,
         coarse_span_cells: frame.span_cells,
         straddle: frame.straddle,
-        land: PlacedSurface { surface, placement },
+        land,
         sea_floor: None,
         body,
+        body_window,
         bodies,
         rivers,
         pins,
@@ -207,7 +229,9 @@ fn refine_in_pool(request: &RefineRequest) -> Result<RefineSummary> {
         cell_m: frame.cell_m,
         block_mean_rms_m: relief.free_means.rms_m,
         block_mean_worst_m: relief.free_means.worst_m,
-        contradictions,
+        contradictions: report.contradictions,
+        outside: report.outside,
+        notes: report.notes,
         refine_seconds,
         total_seconds: started.elapsed().as_secs_f64(),
     })
@@ -339,13 +363,23 @@ fn water(
     path: Option<&Path>,
     grid: &Grid,
     coarse: &RasterFile,
+    report: &mut Report,
 ) -> Result<(Raster<u16>, Vec<BodyLevel>)> {
-    let Some(path) = path else { return Ok((Raster::filled(grid.cols, grid.rows, 0), Vec::new())) };
+    let Some(path) = path else { return Ok((Raster::filled(0, 0, 0), Vec::new())) };
     let (mut areas, mut bodies) = (Vec::new(), Vec::new());
-    for feature in vectors.read(path)? {
-        let Some(area) = feature.area() else { continue };
+    let mut not_areas = 0;
+    for (k, feature) in vectors.read(path)?.into_iter().enumerate() {
+        let Some(area) = feature.area() else {
+            not_areas += 1;
+            continue;
+        };
         let level = number_of(&feature, &["level_m", "level", "elevation", "ele", "z"]);
-        let Some(level_m) = level.map(|v| v as f32).or_else(|| low_value_under(&area, coarse)) else { continue };
+        let Some(level_m) = level.map(|v| v as f32).or_else(|| low_value_under(&area, coarse)) else {
+            report
+                .outside
+                .push(format!("water {}: has no level_m and no cell of the model under it", name_of(&feature, k)));
+            continue;
+        };
         let is_sea = feature.text("kind").is_some_and(|k| k == "sea" || k == "ocean");
         bodies.push(BodyLevel { kind: if is_sea { WaterKind::Sea } else { WaterKind::Lake }, level_m });
         areas.push((area, bodies.len() as u16));
@@ -357,9 +391,10 @@ fn water(
             ));
         }
     }
-    if bodies.is_empty() {
+    if bodies.is_empty() && report.outside.is_empty() {
         return Err(nothing_in(path, "polygons of water, with level_m where known"));
     }
+    report.left_out(path, not_areas, "not polygons");
     Ok((gdal_io::rasterize(&areas, grid)?, bodies))
 }
 
@@ -377,45 +412,73 @@ fn low_value_under(area: &MultiPolygon<f64>, coarse: &RasterFile) -> Option<f32>
     values.get(values.len() / 10).copied()
 }
 
-type Contradictions = Vec<String>;
+/// What is told about the constraints: nothing is silently dropped.
+#[derive(Default)]
+struct Report {
+    contradictions: Vec<String>,
+    outside: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Report {
+    /// Features of `path` that are left out, and why.
+    fn left_out(&mut self, path: &Path, count: usize, why: &str) {
+        if count > 0 {
+            let what = if count == 1 { "1 feature is".to_string() } else { format!("{count} features are") };
+            self.notes.push(format!("{}: {what} left out: {why}", path.display()));
+        }
+    }
+}
 
 fn rivers(
     vectors: &Vectors,
     path: Option<&Path>,
-    frame: &Frame,
+    (frame, origin): (&Frame, Cell),
     coarse: &RasterFile,
     surface: &CoarseSurface,
-    origin: Cell,
-) -> Result<(Vec<RiverCourse>, Contradictions)> {
-    let Some(path) = path else { return Ok((Vec::new(), Vec::new())) };
+    taken_by: &dyn Fn(Uv) -> Option<f64>,
+    report: &mut Report,
+) -> Result<Vec<RiverCourse>> {
+    let Some(path) = path else { return Ok(Vec::new()) };
     let model = CoarseRaster { grid: coarse.grid.clone(), values: coarse.raster.clone(), quantum_m: 0.0 };
     let mut drawn = Vec::new();
+    let (mut not_lines, mut outside) = (0, 0);
     for (k, feature) in vectors.read(path)?.into_iter().enumerate() {
-        for line in feature.lines() {
+        let lines = feature.lines();
+        not_lines += usize::from(lines.is_empty());
+        for line in lines {
             let mut line: Vec<Uv> = line.0.iter().map(|c| model.uv(Xy { x: c.x, y: c.y })).collect();
+            if !line.iter().any(|p| surface.contains(*p)) {
+                report.outside.push(format!("river {}: no point of its line lies on the model", name_of(&feature, k)));
+                outside += 1;
+                continue;
+            }
             if let (Some(&a), Some(&b)) = (line.first(), line.last())
                 && surface.elevation(a) < surface.elevation(b)
             {
                 line.reverse();
             }
+            // A river that ends in water falls to its level: a step above it, as all land beside it.
+            let mouth_level_m =
+                line.last().and_then(|p| taken_by(*p)).map(|level| level + f64::from(terrain::FREEBOARD_M));
             drawn.push(RiverOnCoarse {
                 name: name_of(&feature, k),
                 mouth: feature.text("mouth").unwrap_or_default(),
                 rank: number_of(&feature, &["rank"]).map_or(3, |r| r.clamp(1.0, 5.0) as u8),
                 line,
-                mouth_level_m: None,
+                mouth_level_m,
             });
         }
     }
-    if drawn.is_empty() {
+    if drawn.is_empty() && outside == 0 {
         return Err(nothing_in(path, "lines of rivers"));
     }
+    report.left_out(path, not_lines, "not lines");
     let laid = constraint::lay_rivers(&drawn, surface, &RiverOptions::default());
-    let mut notes = Vec::new();
     let mut courses = Vec::new();
     for (river, reaches) in drawn.iter().zip(&laid) {
         if reaches.is_empty() {
-            notes.push(format!(
+            report.notes.push(format!(
                 "river {}: no two points of it lie where the model has elevations; left out",
                 river.name
             ));
@@ -426,7 +489,7 @@ fn rivers(
         let tolerance = 3.0 * f64::from(surface.sigma(laid.worst_cut_at)).max(1.0);
         if laid.worst_cut_m > tolerance {
             let at = model.xy(laid.worst_cut_at);
-            notes.push(format!(
+            report.contradictions.push(format!(
                 "river {}: bed and model differ by {:.1} m near {:.5}, {:.5}",
                 river.name, laid.worst_cut_m, at.x, at.y
             ));
@@ -443,7 +506,16 @@ fn rivers(
             .collect();
         courses.push(RiverCourse { points, rank: river.rank });
     }
-    Ok((courses, notes))
+    Ok(courses)
+}
+
+/// The lowest value of the model around the cell under a point, the cell itself left out.
+fn lowest_around(coarse: &RasterFile, cell: Cell) -> Option<f32> {
+    let around = (-1..=1).flat_map(|r| (-1..=1).map(move |c| (c, r))).filter(|d| *d != (0, 0));
+    around
+        .filter_map(|(c, r)| coarse.raster.get(Cell { col: cell.col + c, row: cell.row + r }))
+        .filter(|v| v.is_finite())
+        .min_by(f32::total_cmp)
 }
 
 fn pins(
@@ -452,27 +524,36 @@ fn pins(
     frame: &Frame,
     coarse: &RasterFile,
     origin: Cell,
-) -> Result<(Vec<Pin>, Contradictions)> {
-    let Some(path) = path else { return Ok((Vec::new(), Vec::new())) };
+    report: &mut Report,
+) -> Result<Vec<Pin>> {
+    let Some(path) = path else { return Ok(Vec::new()) };
     let mut pins: Vec<(Pin, String)> = Vec::new();
-    let mut notes = Vec::new();
+    let mut left_out = 0;
+    let (notes, outside) = (&mut report.contradictions, &mut report.outside);
+    let mut any = false;
     for (k, feature) in vectors.read(path)?.into_iter().enumerate() {
-        let Some(Geometry::Point(p)) = feature.geometry else { continue };
-        let Some(z) = number_of(&feature, &["height_m", "elevation", "ele", "height", "z"]) else { continue };
+        let (Some(Geometry::Point(p)), Some(z)) =
+            (&feature.geometry, number_of(&feature, &["height_m", "elevation", "ele", "height", "z"]))
+        else {
+            left_out += 1;
+            continue;
+        };
+        any = true;
         let name = name_of(&feature, k);
         let at = Xy { x: p.x(), y: p.y() };
         let local = frame.grid.transform.cell_at(at);
-        let under = coarse.raster.get(coarse.grid.transform.cell_at(at)).unwrap_or(f32::NAN);
+        let coarse_cell = coarse.grid.transform.cell_at(at);
+        let under = coarse.raster.get(coarse_cell).unwrap_or(f32::NAN);
         let cell = Cell { col: local.col + origin.col, row: local.row + origin.row };
         if !frame.grid.window().contains(local) {
-            notes.push(format!("{name}: lies outside the model at {:.5}, {:.5} and binds nothing", at.x, at.y));
+            outside.push(format!("{name}: lies outside the model at {:.5}, {:.5} and binds nothing", at.x, at.y));
             continue;
         }
         if let Some((other, other_name)) = pins.iter().find(|(o, _)| o.cell == cell) {
             if f64::from(other.z_m) != z {
                 notes.push(format!(
-                    "{name} ({z} m) shares its cell with {other_name} ({} m), which binds it",
-                    other.z_m
+                    "{name} ({z} m) shares its cell with {other_name} ({} m), which binds it ({:.5}, {:.5})",
+                    other.z_m, at.x, at.y
                 ));
             }
             continue;
@@ -480,8 +561,11 @@ fn pins(
         // A point above the mean of its cell is a summit; one far below it contradicts the model.
         let is_summit = !under.is_finite() || z >= f64::from(under);
         if !is_summit {
+            let lowest = lowest_around(coarse, coarse_cell).map(f64::from).filter(|low| z < *low);
+            let and_around =
+                lowest.map_or(String::new(), |low| format!(", and {:.1} m below all cells around", low - z));
             notes.push(format!(
-                "{name}: {z} m lies {:.1} m below the model there ({:.5}, {:.5})",
+                "{name}: {z} m lies {:.1} m below the model there{and_around} ({:.5}, {:.5})",
                 f64::from(under) - z,
                 at.x,
                 at.y
@@ -489,10 +573,11 @@ fn pins(
         }
         pins.push((Pin { cell, z_m: z as f32, summit: is_summit }, name));
     }
-    if pins.is_empty() && notes.is_empty() {
+    if !any {
         return Err(nothing_in(path, "points with height_m (or elevation, ele, z)"));
     }
-    Ok((pins.into_iter().map(|(p, _)| p).collect(), notes))
+    report.left_out(path, left_out, "not points with a height");
+    Ok(pins.into_iter().map(|(p, _)| p).collect())
 }
 
 fn intervals(
@@ -500,16 +585,17 @@ fn intervals(
     path: Option<&Path>,
     grid: &Grid,
     coarse: &RasterFile,
-) -> Result<(Option<Intervals>, Contradictions)> {
-    let Some(path) = path else { return Ok((None, Vec::new())) };
-    let (mut areas, mut classes, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    report: &mut Report,
+) -> Result<Option<Intervals>> {
+    let Some(path) = path else { return Ok(None) };
+    let (mut areas, mut classes, mut left_out) = (Vec::new(), Vec::new(), 0);
     for (k, feature) in vectors.read(path)?.into_iter().enumerate() {
-        let Some(area) = feature.area() else { continue };
         let low = number_of(&feature, &["low_m", "low", "min"]);
         let high = number_of(&feature, &["high_m", "high", "max"]);
-        if low.is_none() && high.is_none() {
+        let Some(area) = feature.area().filter(|_| low.is_some() || high.is_some()) else {
+            left_out += 1;
             continue;
-        }
+        };
         let (low, high) = (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY));
         let name = name_of(&feature, k);
         if low > high {
@@ -520,19 +606,23 @@ fn intervals(
             ));
         }
         let inside = gdal_io::rasterize_mask(&area, &coarse.grid, false)?;
-        let excluded: Vec<f64> = inside
+        let excluded: Vec<(f64, usize)> = inside
             .values
             .iter()
             .zip(&coarse.raster.values)
-            .filter(|(m, v)| **m != 0 && v.is_finite())
-            .map(|(_, v)| (low - f64::from(*v)).max(f64::from(*v) - high))
-            .filter(|d| *d > 0.0)
+            .enumerate()
+            .filter(|(_, (m, v))| **m != 0 && v.is_finite())
+            .map(|(at, (_, v))| ((low - f64::from(*v)).max(f64::from(*v) - high), at))
+            .filter(|(d, _)| *d > 0.0)
             .collect();
-        if !excluded.is_empty() {
-            let worst = excluded.iter().copied().fold(0.0, f64::max);
-            notes.push(format!(
-                "interval {name}: excludes the mean of {} cells, by up to {worst:.1} m; it stands",
-                excluded.len()
+        if let Some((worst, at)) = excluded.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0)) {
+            let (col, row) = (at % coarse.grid.cols, at / coarse.grid.cols);
+            let t = &coarse.grid.transform;
+            report.contradictions.push(format!(
+                "interval {name}: excludes the mean of {} cells, by up to {worst:.1} m near {:.5}, {:.5}; it stands",
+                excluded.len(),
+                t.origin_x + (col as f64 + 0.5) * t.cell_width,
+                t.origin_y - (row as f64 + 0.5) * t.cell_height
             ));
         }
         classes.push(Interval { low_m: low as f32, high_m: high as f32 });
@@ -544,7 +634,8 @@ fn intervals(
     if classes.is_empty() {
         return Err(nothing_in(path, "polygons with low_m and high_m"));
     }
-    Ok((Some(Intervals { class: gdal_io::rasterize(&areas, grid)?, classes }), notes))
+    report.left_out(path, left_out, "not polygons with low_m or high_m");
+    Ok(Some(Intervals { class: gdal_io::rasterize(&areas, grid)?, classes }))
 }
 
 /// Amplitude and exponent learnt from a sample.

@@ -306,6 +306,92 @@ fn a_river_falls_all_the_way() {
 }
 
 #[test]
+fn what_cannot_bind_is_told_with_place_and_size() {
+    let shop = Shop::new();
+    shop.model("c.tif", &Model::hills(14, 14));
+    shop.layer(
+        "peaks.geojson",
+        r#"{"type":"Feature","properties":{"name":"Far","ele":900},"geometry":{"type":"Point","coordinates":[700000,4595500]}},
+           {"type":"Feature","properties":{"name":"Low","ele":-400},"geometry":{"type":"Point","coordinates":[504500,4595500]}},
+           {"type":"Feature","properties":{"name":"Nameless"},"geometry":{"type":"Point","coordinates":[505500,4595500]}}"#,
+    );
+    shop.layer(
+        "rivers.geojson",
+        r#"{"type":"Feature","properties":{"name":"Away"},"geometry":{"type":"LineString","coordinates":[[700000,4595000],[710000,4595000]]}},
+           {"type":"Feature","properties":{"name":"Climber"},"geometry":{"type":"LineString","coordinates":[[500500,4594000],[512000,4594000]]}}"#,
+    );
+    let o = shop.refine(&[
+        "c.tif",
+        "o.tif",
+        "--factor",
+        "4",
+        "--peaks",
+        "peaks.geojson",
+        "--rivers",
+        "rivers.geojson",
+        "--json",
+    ]);
+    let summary: serde_json::Value = serde_json::from_str(&assert_succeeds(&o)).unwrap();
+    let list = |key: &str| -> Vec<String> {
+        summary[key].as_array().unwrap().iter().map(|v| v.as_str().unwrap().to_string()).collect()
+    };
+    let (contradictions, outside, notes) = (list("contradictions"), list("outside"), list("notes"));
+    // Outside is no contradiction.
+    assert_eq!(outside.len(), 2, "{outside:?}");
+    assert!(outside.iter().any(|t| t.contains("Far") && t.contains("700000")), "{outside:?}");
+    assert!(outside.iter().any(|t| t.contains("Away")), "{outside:?}");
+    assert!(!contradictions.iter().any(|t| t.contains("Far") || t.contains("Away")), "{contradictions:?}");
+    let low = contradictions.iter().find(|t| t.contains("Low")).expect("a peak below its neighbours");
+    assert!(
+        low.contains("below the model") && low.contains("below all cells around") && low.contains("504500"),
+        "{low}"
+    );
+    // A line across 600 m of hills and back cannot be a river.
+    assert!(contradictions.iter().any(|t| t.contains("Climber") && t.contains(" m near ")), "{contradictions:?}");
+    assert!(notes.iter().any(|t| t.contains("1 feature is left out")), "{notes:?}");
+}
+
+#[test]
+fn a_river_that_ends_in_a_lake_falls_to_its_level() {
+    let shop = Shop::new();
+    // Ground that falls east to a lake whose level is higher than the model's last cells.
+    let mut m = Model::hills(20, 9);
+    m.values.iter_mut().enumerate().for_each(|(k, v)| {
+        *v = 800.0 - 20.0 * (k % 20) as f64 + 200.0 * ((k / 20) as f64 - 4.0).abs() + *v * 0.02;
+    });
+    shop.model("c.tif", &m);
+    shop.layer(
+        "rivers.geojson",
+        r#"{"type":"Feature","properties":{"name":"R"},"geometry":{"type":"LineString","coordinates":[[501500,4595950],[509000,4595950],[514500,4595950]]}}"#,
+    );
+    shop.layer(
+        "water.geojson",
+        r#"{"type":"Feature","properties":{"level_m":500},"geometry":{"type":"Polygon",
+           "coordinates":[[[514000,4597500],[517500,4597500],[517500,4594500],[514000,4594500],[514000,4597500]]]}}"#,
+    );
+    let args = ["c.tif", "o.tif", "--factor", "6", "--rivers", "rivers.geojson", "--water", "water.geojson"];
+    assert_succeeds(&shop.refine(&args));
+    let fine = read(&shop.path("o.tif"));
+    let low = |c: usize| (18..36).map(|r| fine.z[r * fine.cols + c]).fold(f64::MAX, f64::min);
+    // Strictly down towards the shore; beside it all land, the bed too, stands a little above the water.
+    for c in 12..78 {
+        assert!(low(c + 1) < low(c), "column {c}: {} then {}", low(c), low(c + 1));
+    }
+    for c in 78..93 {
+        assert!((500.05..501.0).contains(&low(c)), "column {c}: {}", low(c));
+    }
+    assert_eq!(low(100), 500.0);
+}
+
+#[test]
+fn the_usage_names_both_ways_to_say_how_fine() {
+    let shop = Shop::new();
+    let o = shop.refine(&["--help"]);
+    let text = assert_succeeds(&o);
+    assert!(text.contains("--factor <N>|--resolution <METRES>"), "{text}");
+}
+
+#[test]
 fn seeds_change_detail_and_nothing_bound() {
     let shop = Shop::new();
     let m = Model::hills(12, 12);
@@ -372,9 +458,14 @@ fn impossible_requests_are_told() {
     assert_fails(&with(&["--rivers", "none.geojson"]), 1, &["none.geojson", "lines"]);
     assert_fails(&with(&["--intervals", "none.geojson"]), 1, &["none.geojson", "low_m"]);
     assert_fails(&with(&["--roughness-from", "c.tif"]), 1, &["c.tif", "finer"]);
+    assert_fails(&shop.refine(&["c.tif", "fine.png", "--factor", "4"]), 2, &["fine.png", ".tif"]);
+    assert_fails(&shop.refine(&["c.tif", "fine", "--factor", "4"]), 2, &["fine", ".tif"]);
+    assert!(!shop.path("fine.png").exists() && !shop.path("fine").exists());
     assert!(!shop.path("o.tif").exists());
     assert_succeeds(&with(&[]));
-    assert_fails(&with(&[]), 1, &["o.tif exists already"]);
+    let again = with(&[]);
+    assert_fails(&again, 1, &["o.tif exists already", "--overwrite"]);
+    assert!(!String::from_utf8_lossy(&again.stderr).contains("--out"));
     assert_succeeds(&with(&["--overwrite"]));
 }
 

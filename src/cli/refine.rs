@@ -9,10 +9,11 @@ use std::path::PathBuf;
 
 /// Arguments of `histmap refine`.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "histmap refine [OPTIONS] <--factor <N>|--resolution <METRES>> <COARSE> <OUT>")]
 pub(super) struct Args {
     /// Elevation model: any raster that GDAL reads, geographic or projected
     coarse: PathBuf,
-    /// GeoTIFF to write
+    /// GeoTIFF to write (.tif or .tiff)
     out: PathBuf,
     /// Fine cells along each edge of a coarse one
     #[arg(long, value_name = "N", required_unless_present = "resolution", conflicts_with = "resolution")]
@@ -149,6 +150,12 @@ fn report(s: &RefineSummary) -> String {
     );
     for c in &s.contradictions {
         out += &format!("contradiction: {c}\n");
+    }
+    for o in &s.outside {
+        out += &format!("outside: {o}\n");
+    }
+    for n in &s.notes {
+        out += &format!("note: {n}\n");
     }
     out
 }

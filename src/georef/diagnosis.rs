@@ -75,19 +75,21 @@ fn explain(point: &ControlPoint, model: &Model, plane: &dyn Fn(Xy) -> Option<Xy>
             return Some(format!("the sign of {what} is wrong"));
         }
     }
-    let set: [(&str, f64, &dyn Fn(f64) -> (Xy, Pixel)); 4] = [
-        ("x", g.x, &|v| (Xy { x: v, ..g }, q)),
-        ("y", g.y, &|v| (Xy { y: v, ..g }, q)),
-        ("the column", q.column, &|v| (g, Pixel { column: v, ..q })),
-        ("the line", q.line, &|v| (g, Pixel { line: v, ..q })),
-    ];
-    for (what, value, with) in set {
+    // The same point with its k-th number changed.
+    let with = |k: usize, v: f64| match k {
+        0 => (Xy { x: v, ..g }, q),
+        1 => (Xy { y: v, ..g }, q),
+        2 => (g, Pixel { column: v, ..q }),
+        _ => (g, Pixel { line: v, ..q }),
+    };
+    let numbers = [("x", g.x), ("y", g.y), ("the column", q.column), ("the line", q.line)];
+    for (which, (what, value)) in numbers.into_iter().enumerate() {
         let text = format!("{value}");
         for (k, old) in text.char_indices().filter(|(_, c)| c.is_ascii_digit()) {
             for digit in ('0'..='9').filter(|d| *d != old) {
                 let changed = format!("{}{digit}{}", &text[..k], &text[k + 1..]);
                 let Ok(v) = changed.parse::<f64>() else { continue };
-                let (ground, pixel) = with(v);
+                let (ground, pixel) = with(which, v);
                 if fits(ground, pixel) {
                     return Some(format!("one digit of {what} is likely wrong: {text} should be near {changed}"));
                 }

@@ -168,12 +168,12 @@ impl Drainage {
         let mut receiver: Vec<usize> = (0..n).collect();
         let mut seen: Vec<bool> = z.values.iter().map(|v| !v.is_finite()).collect();
         let mut queue = BinaryHeap::new();
-        for i in 0..n {
+        for (i, is_seen) in seen.iter_mut().enumerate() {
             let (c, r) = (i % z.cols, i / z.cols);
             let beside_hole = || (0..8).any(|k| neighbour(z, c, r, k).is_none_or(|(x, y)| !z.at(x, y).is_finite()));
-            if !seen[i] && beside_hole() {
+            if !*is_seen && beside_hole() {
                 queue.push(Waiting { height: z.values[i], index: i });
-                seen[i] = true;
+                *is_seen = true;
             }
         }
         let mut from_outlets = Vec::with_capacity(n);

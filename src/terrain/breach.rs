@@ -51,7 +51,7 @@ fn ordered(z: f32) -> u32 {
 
 /// One round over `z`. A cell depends on the ground within twice the reach. Only strict pits are opened: flat ground is left
 /// as it is. Cost: nine comparisons a cell, and a search of at most `most_cells` a pit.
-pub(super) fn breach(z: &mut Raster<f32>, hold: &(dyn Fn(usize) -> Hold + Sync), options: &BreachOptions) {
+pub(super) fn breach(z: &mut Raster<f32>, hold: &(impl Fn(usize) -> Hold + Sync), options: &BreachOptions) {
     let (w, h) = (z.cols, z.rows);
     if w < 3 || h < 3 {
         return;
@@ -65,19 +65,19 @@ pub(super) fn breach(z: &mut Raster<f32>, hold: &(dyn Fn(usize) -> Hold + Sync),
             |search, r| {
                 let mut edits = Vec::new();
                 let (n, m, s) = (ground.row(r - 1), ground.row(r), ground.row(r + 1));
-                for c in 1..w - 1 {
-                    let v = m[c];
-                    if m[c - 1] > v
-                        && m[c + 1] > v
-                        && n[c - 1] > v
-                        && n[c] > v
-                        && n[c + 1] > v
-                        && s[c - 1] > v
-                        && s[c] > v
-                        && s[c + 1] > v
-                        && hold(r * w + c) == Hold::Free
-                    {
-                        open(ground, c, r, hold, options, search, &mut edits);
+                for first in (1..w - 1).step_by(STRIP) {
+                    let end = (first + STRIP).min(w - 1);
+                    // A strip at a time: most have no pit, and none is looked at twice.
+                    let around = first - 1..end + 1;
+                    if !has_pit(&n[around.clone()], &m[around.clone()], &s[around]) {
+                        continue;
+                    }
+                    for c in first..end {
+                        let v = m[c];
+                        let ring = [m[c - 1], m[c + 1], n[c - 1], n[c], n[c + 1], s[c - 1], s[c], s[c + 1]];
+                        if ring.iter().all(|&z| z > v) && hold(r * w + c) == Hold::Free {
+                            open(ground, c, r, hold, options, search, &mut edits);
+                        }
                     }
                 }
                 edits
@@ -105,12 +105,33 @@ pub(super) fn breach(z: &mut Raster<f32>, hold: &(dyn Fn(usize) -> Hold + Sync),
 /// Marks an edit as the pit's own new level.
 const RAISED: usize = 1 << (usize::BITS - 1);
 
+/// Cells of a row that are looked at together.
+const STRIP: usize = 64;
+
+/// Whether any value of the middle row but its first and last is lower than all its neighbours.
+#[inline]
+fn has_pit(n: &[f32], m: &[f32], s: &[f32]) -> bool {
+    let lower = |a: f32, b: f32| if a < b { a } else { b };
+    let mut column = [0f32; STRIP + 2];
+    let len = m.len();
+    let (n, s, column) = (&n[..len], &s[..len], &mut column[..len]);
+    for k in 0..len {
+        column[k] = lower(lower(n[k], s[k]), m[k]);
+    }
+    let mut any = false;
+    for k in 1..len - 1 {
+        let ring = lower(lower(n[k], s[k]), lower(column[k - 1], column[k + 1]));
+        any |= m[k] < ring;
+    }
+    any
+}
+
 /// Looks for the way out of the pit at (col, row) and notes what is to be raised and cut.
 fn open(
     z: &Raster<f32>,
     col: usize,
     row: usize,
-    hold: &(dyn Fn(usize) -> Hold + Sync),
+    hold: &(impl Fn(usize) -> Hold + Sync),
     options: &BreachOptions,
     search: &mut Search,
     edits: &mut Vec<(usize, f32)>,
@@ -148,6 +169,8 @@ fn open(
             break;
         }
         let (dx, dy) = (local % side - reach, local / side - reach);
+        // A neighbour below the pit would be the next to come: no need to queue the others.
+        let mut outlet = u64::MAX;
         for (ex, ey) in [(0, -1), (-1, 0), (1, 0), (0, 1), (-1, -1), (1, -1), (-1, 1), (1, 1)] {
             let (x, y) = (dx + ex, dy + ey);
             let (c, r) = (col as i64 + x, row as i64 + y);
@@ -158,9 +181,19 @@ fn open(
             if search.from[next as usize] != UNSEEN {
                 continue;
             }
+            let there = z.at(c as usize, r as usize);
+            let key = u64::from(ordered(there)) << 32 | next as u64;
             search.from[next as usize] = local as u32;
             search.touched.push(next as u32);
-            search.heap.push(Reverse(u64::from(ordered(z.at(c as usize, r as usize))) << 32 | next as u64));
+            if there < pit {
+                outlet = outlet.min(key);
+            } else if outlet == u64::MAX {
+                search.heap.push(Reverse(key));
+            }
+        }
+        if outlet != u64::MAX {
+            found = Some((outlet & 0xFFFF_FFFF) as i64);
+            break;
         }
     }
     if let Some(end) = found {

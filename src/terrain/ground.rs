@@ -7,8 +7,8 @@
 
 use super::breach::{BreachOptions, Hold, breach};
 use super::displacement::{self, Kernels, StepNoise};
-use super::lattice::{self, Cover, Sites};
-use super::means::{self, Blocks};
+use super::lattice::{self, Cover, Parents, Sites};
+use super::means::{self, Blocks, Weights};
 use super::noise::NoiseKey;
 use super::roughness::{Step, StepShape};
 use super::{CoarseMode, Detail, PlacedSurface, RefineOptions, Stencil, Terrain, lattice_levels};
@@ -17,10 +17,10 @@ use crate::raster::Raster;
 use rayon::prelude::*;
 
 /// Opening of hollows at the quarter spacing.
-const LONG: BreachOptions = BreachOptions { reach: 28, most_cells: 2000, fill: 0.4 };
-const LONG_ROUNDS: usize = 2;
+const LONG: BreachOptions = BreachOptions { reach: 28, most_cells: 2000, fill: 0.2 };
+const LONG_ROUNDS: usize = 3;
 /// And at each finer level of corners.
-const SHORT: BreachOptions = BreachOptions { reach: 16, most_cells: 600, fill: 0.4 };
+const SHORT: BreachOptions = BreachOptions { reach: 16, most_cells: 500, fill: 0.2 };
 const SHORT_ROUNDS: usize = 2;
 
 /// Nodes around those that are wanted which one level's passes look at.
@@ -38,10 +38,10 @@ fn margin(level: u32, levels: u32) -> usize {
     nodes
 }
 
-/// The finest level of corners. Drained ground goes to the centres of the cells from corners two cells apart: every node is
-/// displaced anyhow, and corners one cell apart would double the work for the same octave.
+/// The finest level of corners. The centres of the cells come from corners two cells apart: corners one cell apart would double
+/// the work for the same octave. The textbook's way, half a level at a time, stays with its stencil.
 fn last_level(levels: u32, options: &RefineOptions) -> u32 {
-    u32::from(levels > 0 && options.detail == Detail::Drained && options.stencil == Stencil::FourPoint)
+    u32::from(levels > 0 && options.stencil == Stencil::FourPoint)
 }
 
 /// The rectangles of nodes to build, finest level first, for ground at the centres of the cells of `window`.
@@ -66,54 +66,44 @@ pub(super) fn reach(coarse_span_cells: usize) -> usize {
     west.max(east) << levels
 }
 
-/// Elevations at the centres of the cells of `window`, metres.
-///
-/// `clip` bounds what is computed; it must hold the window and, as far as the ground reaches, all of the coarse raster
-/// with a few cells to spare.
-pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &RefineOptions) -> Raster<f32> {
+/// The step noise of `terrain` at `sites`.
+fn step_noise<'a>(terrain: &'a Terrain, step: Step, sites: Sites, options: &RefineOptions) -> StepNoise<'a> {
+    let spacing_m = terrain.cell_m * sites.spacing as f64;
+    StepNoise {
+        key: NoiseKey::new(options.seed, spacing_m, u64::from(!matches!(step, Step::Corners(_)))),
+        sites,
+        shape: StepShape::of(step, lattice_levels(terrain.coarse_span_cells), terrain.cell_m, options),
+        stencil: options.stencil,
+        surface: &terrain.land.surface,
+        placement: &terrain.land.placement,
+    }
+}
+
+/// The nodes of level `last` and whether they hold elevations (or displacements still), from the top level down. `covers`
+/// are the rectangles of the levels from `last` up.
+fn descend(terrain: &Terrain, covers: &[Cover], last: u32, options: &RefineOptions) -> (Raster<f32>, bool) {
     let PlacedSurface { surface, placement } = &terrain.land;
     let levels = lattice_levels(terrain.coarse_span_cells);
     let quarter = levels.checked_sub(2);
     let drained = options.detail == Detail::Drained;
     let kernels = Kernels::new();
-    let last = last_level(levels, options);
-    let covers: Vec<Cover> = covers(window, last, levels)
-        .into_iter()
-        .zip(last..)
-        .map(|(cover, level)| clipped(cover, clip, level))
-        .collect();
     let cover_of = |level: u32| covers[(level - last) as usize];
-    let step_noise = |step: Step, sites: Sites| StepNoise {
-        key: NoiseKey::new(
-            options.seed,
-            terrain.cell_m * sites.spacing as f64,
-            u64::from(!matches!(step, Step::Corners(_))),
-        ),
-        sites,
-        shape: StepShape::of(step, levels, terrain.cell_m, options),
-        surface,
-        placement,
-    };
-    let top = cover_of(levels);
     // Displacements down to the quarter spacing, elevations below it.
-    let mut z = Raster::filled(top.cols, top.rows, 0f32);
+    let mut z = Raster::filled(0, 0, 0f32);
     let mut whole = false;
     for level in (last..=levels).rev() {
         let cover = cover_of(level);
         let sites = Sites { col0: cover.col, row0: cover.row, spacing: 1 << level, offset: 0.0 };
-        if level < levels {
-            z = lattice::subdivide(&z, cover_of(level + 1), cover, options.stencil);
-        }
-        let noise = step_noise(Step::Corners(level), sites);
+        let parents = if level < levels { Parents::Twice(&z, cover_of(level + 1)) } else { Parents::None };
+        let noise = step_noise(terrain, Step::Corners(level), sites, options);
         let smooth = (!whole).then(|| surface.elevations(sites, placement, cover.cols, cover.rows));
-        if level < levels || surface.mode == CoarseMode::Mean {
-            if drained {
-                let ground = smooth.as_ref().map(|s| sum(&z, s));
-                z = noise.along_the_fall(&z, ground.as_ref().unwrap_or(&z), &kernels);
-            } else {
-                noise.at_midpoints(&mut z, level == levels);
-            }
-        }
+        z = if level == levels && surface.mode == CoarseMode::Point {
+            Raster::filled(cover.cols, cover.rows, 0f32)
+        } else if drained {
+            noise.along_the_fall(parents, smooth.as_ref(), cover, &kernels)
+        } else {
+            noise.at_midpoints(parents, cover, level == levels)
+        };
         let hold = |i: usize| {
             let p = sites.place(placement, (i % cover.cols) as i64, (i / cover.cols) as i64);
             if surface.contains(p) { Hold::Free } else { Hold::Beyond }
@@ -121,8 +111,8 @@ pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &R
         if Some(level) == quarter
             && let Some(smooth) = smooth
         {
-            let everywhere = |_: usize| 1.0f32;
-            Blocks::gather(&z, sites, placement, &|_| true, &everywhere).correct_to_zero(
+            let everywhere = Weights::new(cover.cols, cover.rows, 1.0);
+            Blocks::gather(&z, sites, Straddle::None, placement, &everywhere).correct_to_zero(
                 surface,
                 &mut z,
                 sites,
@@ -130,7 +120,7 @@ pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &R
                 4,
                 &everywhere,
             );
-            z = sum(&z, &smooth);
+            z.values.par_iter_mut().zip(&smooth.values).for_each(|(a, b)| *a += b);
             whole = true;
             if drained {
                 (0..LONG_ROUNDS).for_each(|_| breach(&mut z, &hold, &LONG));
@@ -139,24 +129,68 @@ pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &R
             (0..SHORT_ROUNDS).for_each(|_| breach(&mut z, &hold, &SHORT));
         }
     }
+    (z, whole)
+}
+
+/// Elevations at the centres of the cells of `window`, metres.
+///
+/// `clip` bounds what is computed; it must hold the window and, as far as the ground reaches, all of the coarse raster
+/// with a few cells to spare.
+pub(super) fn build(terrain: &Terrain, window: Window, clip: Window, options: &RefineOptions) -> Raster<f32> {
+    let PlacedSurface { surface, placement } = &terrain.land;
+    let levels = lattice_levels(terrain.coarse_span_cells);
+    let last = last_level(levels, options);
+    let covers: Vec<Cover> = covers(window, last, levels)
+        .into_iter()
+        .zip(last..)
+        .map(|(cover, level)| clipped(cover, clip, level))
+        .collect();
+    let (z, whole) = descend(terrain, &covers, last, options);
     let wide = clipped(window.grown(displacement::REACH), clip.grown(displacement::REACH), 0);
-    let mut z = if last == 0 {
-        lattice::to_centres(&z, covers[0], wide, options.stencil)
-    } else {
-        lattice::to_centres_from_pairs(&z, covers[0], wide)
-    };
     let sites = Sites::centres(wide);
-    if !whole {
-        z = sum(&z, &surface.elevations(sites, placement, wide.cols, wide.rows));
-    }
-    let noise = step_noise(if last == 0 { Step::HalfLevel } else { Step::Cells }, sites);
-    if drained {
-        z = noise.along_the_fall(&z, &z, &kernels);
+    let parents = if last == 0 { Parents::Corners(&z, covers[0]) } else { Parents::Pairs(&z, covers[0]) };
+    let smooth = (!whole).then(|| surface.elevations(sites, placement, wide.cols, wide.rows));
+    let step = if last == 0 { Step::HalfLevel } else { Step::Cells };
+    let noise = step_noise(terrain, step, sites, options);
+    let mut fine = if options.detail == Detail::Drained {
+        noise.along_the_fall(parents, smooth.as_ref(), wide, &Kernels::new())
     } else {
-        noise.at_midpoints(&mut z, true);
+        noise.at_midpoints(parents, wide, true)
+    };
+    if let Some(smooth) = smooth {
+        fine.values.par_iter_mut().zip(&smooth.values).for_each(|(a, b)| *a += b);
     }
     let (col, row) = (window.col - wide.col, window.row - wide.row);
-    z.crop(Window { col, row, cols: window.cols, rows: window.rows })
+    crop_in_place(&mut fine, Window { col, row, cols: window.cols, rows: window.rows });
+    fine
+}
+
+/// Keeps the cells of `window` alone, without a second raster.
+pub(super) fn crop_in_place(z: &mut Raster<f32>, window: Window) {
+    let (col, row) = (window.col as usize, window.row as usize);
+    for r in 0..window.rows {
+        let from = (row + r) * z.cols + col;
+        z.values.copy_within(from..from + window.cols, r * window.cols);
+    }
+    z.values.truncate(window.cols * window.rows);
+    (z.cols, z.rows) = (window.cols, window.rows);
+}
+
+/// Nodes of spacing 2^`level` cells inside `window`, as they are when that level is done.
+#[cfg(test)]
+pub(super) fn nodes(terrain: &Terrain, window: Window, level: u32, options: &RefineOptions) -> Raster<f32> {
+    let levels = lattice_levels(terrain.coarse_span_cells);
+    let covers: Vec<Cover> = covers(window, level, levels).into_iter().collect();
+    let (mut z, whole) = descend(terrain, &covers, level, options);
+    let (cover, s) = (covers[0], 1i64 << level);
+    if !whole {
+        let sites = Sites { col0: cover.col, row0: cover.row, spacing: s, offset: 0.0 };
+        let smooth = terrain.land.surface.elevations(sites, &terrain.land.placement, cover.cols, cover.rows);
+        z.values.iter_mut().zip(&smooth.values).for_each(|(a, b)| *a += b);
+    }
+    let (col, row) = (window.col.div_euclid(s), window.row.div_euclid(s));
+    let size = ((window.cols as i64 >> level) as usize, (window.rows as i64 >> level) as usize);
+    z.crop(Window { col: col - cover.col, row: row - cover.row, cols: size.0, rows: size.1 })
 }
 
 /// `cover` (nodes of spacing 2^level) without what lies more than a few nodes outside `clip` (cells).
@@ -171,10 +205,4 @@ fn clipped(cover: Cover, clip: Window, level: u32) -> Cover {
     let (col, cols) = cut(cover.col, cover.cols, clip.col, clip.cols);
     let (row, rows) = cut(cover.row, cover.rows, clip.row, clip.rows);
     Window { col, row, cols, rows }
-}
-
-fn sum(a: &Raster<f32>, b: &Raster<f32>) -> Raster<f32> {
-    let mut out = a.clone();
-    out.values.par_iter_mut().zip(&b.values).for_each(|(a, b)| *a += b);
-    out
 }

@@ -6,10 +6,9 @@
 //! displacement after Fournier, Fussell and Carpenter (1982); the four-point interpolation is Deslauriers and Dubuc's (1989),
 //! which leaves no lattice marks; the classic mean of four is kept as an option.
 
-use super::placement::{Placement, Uv};
+use super::placement::{Placement, RowOf, Uv};
 use crate::grid::Window;
 use crate::raster::Raster;
-use rayon::prelude::*;
 
 /// How a midpoint is interpolated before it is displaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,11 +45,11 @@ impl Sites {
 }
 
 impl Sites {
-    /// Positions of the values of row `l`, from the first column.
+    /// The values of row `l`, from the first column.
     #[inline]
-    pub(super) fn place_row(&self, placement: &Placement, l: usize, out: &mut [Uv]) {
+    pub(super) fn row(&self, l: usize) -> RowOf {
         let s = self.spacing;
-        placement.along_row(self.col0 * s, (self.row0 + l as i64) * s, s, self.offset, out);
+        RowOf { col: self.col0 * s, row: (self.row0 + l as i64) * s, spacing: s, offset: self.offset }
     }
 }
 
@@ -71,77 +70,15 @@ pub(super) fn corners(window: Window) -> Cover {
 }
 
 #[inline]
-fn four(a: f32, b: f32, c: f32, d: f32) -> f32 {
-    // (-1, 9, 9, -1)/16, written in differences: equal values give that value to the bit.
-    b + 0.5 * (c - b) + ((b - a) + (c - d)) * (1.0 / 16.0)
+fn four(a: f32, b: f32, c: f32, d: f32, soft: f32) -> f32 {
+    // (-1, 9, 9, -1)/16 for soft 0, written in differences: equal values give that value to the bit.
+    b + 0.5 * (c - b) + ((b - a) + (c - d)) * (1.0 / 16.0 - 0.5 * soft)
 }
 
-/// The nodes `fine` (half the spacing of `z`, which covers `coarse`): shared nodes copied, midpoints interpolated.
-pub(super) fn subdivide(z: &Raster<f32>, coarse: Cover, fine: Cover, stencil: Stencil) -> Raster<f32> {
-    let mut out = Raster::filled(fine.cols, fine.rows, 0f32);
-    let classic = stencil == Stencil::Classic;
-    let first = (fine.col.div_euclid(2) - coarse.col) as usize;
-    let odd_start = fine.col.rem_euclid(2) as usize;
-    let need = (odd_start + fine.cols).div_ceil(2) + 3;
-    out.values.par_chunks_mut(fine.cols).enumerate().for_each_init(
-        || vec![0f32; need],
-        |line, (l, row)| {
-            let r = fine.row + l as i64;
-            let at = (r.div_euclid(2) - coarse.row) as usize;
-            // One row of the coarse columns at this height, from the column west of the first parent.
-            let from = |k: usize| &z.row(k)[first - 1..first - 1 + need];
-            if r.rem_euclid(2) == 0 {
-                line.copy_from_slice(from(at));
-            } else if classic {
-                let (b, c) = (from(at), from(at + 1));
-                line.iter_mut().zip(b.iter().zip(c)).for_each(|(t, (b, c))| *t = 0.5 * (b + c));
-            } else {
-                let (a, b, c, d) = (from(at - 1), from(at), from(at + 1), from(at + 2));
-                for (k, t) in line.iter_mut().enumerate() {
-                    *t = four(a[k], b[k], c[k], d[k]);
-                }
-            }
-            let mid = |k: usize| {
-                if classic {
-                    0.5 * (line[k] + line[k + 1])
-                } else {
-                    four(line[k - 1], line[k], line[k + 1], line[k + 2])
-                }
-            };
-            for (k, v) in row.iter_mut().enumerate() {
-                let p = k + odd_start;
-                *v = if p.is_multiple_of(2) { line[p / 2 + 1] } else { mid(p / 2 + 1) };
-            }
-        },
-    );
-    out
-}
-
-/// The last diamond step: from the corners `z` of spacing 1 to the centres of the cells of `window`.
-pub(super) fn to_centres(z: &Raster<f32>, cover: Cover, window: Window, stencil: Stencil) -> Raster<f32> {
-    let mut out = Raster::filled(window.cols, window.rows, 0f32);
-    let classic = stencil == Stencil::Classic;
-    let first = (window.col - cover.col) as usize;
-    let need = window.cols + 3;
-    out.values.par_chunks_mut(window.cols).enumerate().for_each_init(
-        || vec![0f32; need],
-        |line, (l, row)| {
-            let at = (window.row + l as i64 - cover.row) as usize;
-            let from = |k: usize| &z.row(k)[first - 1..first - 1 + need];
-            let (a, b, c, d) = (from(at - 1), from(at), from(at + 1), from(at + 2));
-            for (k, t) in line.iter_mut().enumerate() {
-                *t = if classic { 0.5 * (b[k] + c[k]) } else { four(a[k], b[k], c[k], d[k]) };
-            }
-            for (k, v) in row.iter_mut().enumerate() {
-                *v = if classic {
-                    0.5 * (line[k + 1] + line[k + 2])
-                } else {
-                    four(line[k], line[k + 1], line[k + 2], line[k + 3])
-                };
-            }
-        },
-    );
-    out
+/// A shared node: itself for soft 0, drawn towards its neighbours else.
+#[inline]
+fn shared(a: f32, b: f32, c: f32, soft: f32) -> f32 {
+    b + soft * ((a - b) + (c - b))
 }
 
 /// A quarter of the way from b to c: the cubic through four nodes, (-7, 105, 35, -5)/128, in differences.
@@ -150,49 +87,147 @@ fn quarter(a: f32, b: f32, c: f32, d: f32) -> f32 {
     b + (35.0 * (c - b) + 7.0 * (b - a) + 5.0 * (b - d)) * (1.0 / 128.0)
 }
 
-/// The centres of the cells of `window` straight from the corners `z` of spacing 2 (which cover `cover`, at least
-/// [`parents`] of the window): each lies a quarter and three quarters of the way between nodes.
-pub(super) fn to_centres_from_pairs(z: &Raster<f32>, cover: Cover, window: Window) -> Raster<f32> {
-    let mut out = Raster::filled(window.cols, window.rows, 0f32);
-    let first = (window.col.div_euclid(2) - cover.col) as usize;
-    let odd_start = window.col.rem_euclid(2) as usize;
-    let need = (odd_start + window.cols).div_ceil(2) + 3;
-    out.values.par_chunks_mut(window.cols).enumerate().for_each_init(
-        || vec![0f32; need],
-        |line, (l, row)| {
-            let r = window.row + l as i64;
-            let at = (r.div_euclid(2) - cover.row) as usize;
-            let from = |k: usize| &z.row(k)[first - 1..first - 1 + need];
-            let (a, b, c, d) = match r.rem_euclid(2) {
-                0 => (from(at - 1), from(at), from(at + 1), from(at + 2)),
-                _ => (from(at + 2), from(at + 1), from(at), from(at - 1)),
+/// What the nodes of a step are interpolated from.
+#[derive(Clone, Copy)]
+pub(super) enum Parents<'a> {
+    /// Nothing: the top level starts at zero.
+    None,
+    /// Nodes of twice the spacing (which cover at least [`parents`]): shared nodes are copied, midpoints interpolated.
+    Twice(&'a Raster<f32>, Cover),
+    /// The corners of spacing 2 for the centres of cells, each a quarter and three quarters of the way between nodes.
+    Pairs(&'a Raster<f32>, Cover),
+    /// The corners of spacing 1 for the centres of cells (which cover at least [`corners`]): the last diamond step.
+    Corners(&'a Raster<f32>, Cover),
+}
+
+impl Parents<'_> {
+    /// The values of row `r` (absolute), columns from `col` on, into `out`. `line` is scratch. `soft` leads from the
+    /// interpolating scheme of the [`Stencil`] (0) to the cubic B-spline's (1/8), which rounds the shared nodes off. Cost: two
+    /// interpolations of four nodes a value.
+    pub(super) fn interpolate(
+        &self,
+        col: i64,
+        r: i64,
+        (stencil, soft): (Stencil, f32),
+        line: &mut Vec<f32>,
+        out: &mut [f32],
+    ) {
+        let classic = stencil == Stencil::Classic;
+        let across =
+            |z: &Raster<f32>, cover: &Cover, west: i64, need: usize, at: i64, line: &mut Vec<f32>, step: Along| {
+                // The parents' columns at this height, from one west of the first parent.
+                let first = (west - 1 - cover.col) as usize;
+                let at = (at - cover.row) as usize;
+                let from = |k: usize| &z.row(k)[first..first + need];
+                line.resize(need, 0.0);
+                match step {
+                    Along::On if classic || soft == 0.0 => line.copy_from_slice(from(at)),
+                    Along::On => {
+                        let (a, b, c) = (from(at - 1), from(at), from(at + 1));
+                        line.iter_mut().enumerate().for_each(|(k, t)| *t = shared(a[k], b[k], c[k], soft));
+                    }
+                    Along::Half if classic => {
+                        let (b, c) = (from(at), from(at + 1));
+                        line.iter_mut().zip(b).zip(c).for_each(|((t, b), c)| *t = 0.5 * (b + c));
+                    }
+                    Along::Half => {
+                        let rows = [from(at - 1), from(at), from(at + 1), from(at + 2)];
+                        blend(line, rows, |a, b, c, d| four(a, b, c, d, soft));
+                    }
+                    Along::Quarter => blend(line, [from(at - 1), from(at), from(at + 1), from(at + 2)], quarter),
+                    Along::ThreeQuarters => blend(line, [from(at + 2), from(at + 1), from(at), from(at - 1)], quarter),
+                }
             };
-            for (k, t) in line.iter_mut().enumerate() {
-                *t = quarter(a[k], b[k], c[k], d[k]);
+        let odd = |k: i64| k.rem_euclid(2) == 1;
+        let half = |p: &[f32]| if classic { 0.5 * (p[1] + p[2]) } else { four(p[0], p[1], p[2], p[3], soft) };
+        match self {
+            Parents::None => out.fill(0.0),
+            Parents::Twice(z, cover) => {
+                let need = (usize::from(odd(col)) + out.len()).div_ceil(2) + 3;
+                let step = if odd(r) { Along::Half } else { Along::On };
+                across(z, cover, col.div_euclid(2), need, r.div_euclid(2), line, step);
+                let soft = if classic { 0.0 } else { soft };
+                in_pairs(line, odd(col), out, |p| shared(p[0], p[1], p[2], soft), half);
             }
-            for (k, v) in row.iter_mut().enumerate() {
-                let p = (k + odd_start) / 2;
-                *v = if (k + odd_start).is_multiple_of(2) {
-                    quarter(line[p], line[p + 1], line[p + 2], line[p + 3])
-                } else {
-                    quarter(line[p + 3], line[p + 2], line[p + 1], line[p])
-                };
+            Parents::Pairs(z, cover) => {
+                let need = (usize::from(odd(col)) + out.len()).div_ceil(2) + 3;
+                let step = if odd(r) { Along::ThreeQuarters } else { Along::Quarter };
+                across(z, cover, col.div_euclid(2), need, r.div_euclid(2), line, step);
+                let near = |p: &[f32]| quarter(p[0], p[1], p[2], p[3]);
+                in_pairs(line, odd(col), out, near, |p| quarter(p[3], p[2], p[1], p[0]));
             }
-        },
-    );
-    out
+            Parents::Corners(z, cover) => {
+                across(z, cover, col, out.len() + 3, r, line, Along::Half);
+                out.iter_mut().zip(line.windows(4)).for_each(|(v, p)| *v = half(p));
+            }
+        }
+    }
+}
+
+/// Where a row lies between the rows of its parents.
+#[derive(Clone, Copy)]
+enum Along {
+    On,
+    Half,
+    Quarter,
+    ThreeQuarters,
+}
+
+#[inline]
+fn blend(line: &mut [f32], [a, b, c, d]: [&[f32]; 4], f: impl Fn(f32, f32, f32, f32) -> f32) {
+    let n = line.len();
+    let (a, b, c, d) = (&a[..n], &b[..n], &c[..n], &d[..n]);
+    for (k, t) in line.iter_mut().enumerate() {
+        *t = f(a[k], b[k], c[k], d[k]);
+    }
+}
+
+/// Two values per parent: `even` and `odd` of the four parents around. `starts_odd` leaves out the first.
+#[inline]
+fn in_pairs(
+    line: &[f32],
+    starts_odd: bool,
+    out: &mut [f32],
+    even: impl Fn(&[f32]) -> f32,
+    odd: impl Fn(&[f32]) -> f32,
+) {
+    let (mut out, mut line) = (out, line);
+    if starts_odd && !out.is_empty() {
+        out[0] = odd(&line[..4]);
+        (out, line) = (&mut out[1..], &line[1..]);
+    }
+    let mut pairs = out.chunks_exact_mut(2);
+    for (pair, p) in (&mut pairs).zip(line.windows(4)) {
+        pair[0] = even(p);
+        pair[1] = odd(p);
+    }
+    let done = line.len().saturating_sub(3);
+    if let [last] = pairs.into_remainder() {
+        *last = even(&line[done - 1..done + 3]);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn all_rows(parents: Parents, window: Window, stencil: Stencil) -> Raster<f32> {
+        let mut out = Raster::filled(window.cols, window.rows, 0f32);
+        let mut line = Vec::new();
+        for l in 0..window.rows {
+            let row = &mut out.values[l * window.cols..(l + 1) * window.cols];
+            parents.interpolate(window.col, window.row + l as i64, (stencil, 0.0), &mut line, row);
+        }
+        out
+    }
+
     #[test]
     fn four_point_stencil_reproduces_a_cubic_and_keeps_a_constant_to_the_bit() {
         let f = |x: f32| x * x * x - 2.0 * x * x + 0.5 * x;
-        assert!((four(f(-1.5), f(-0.5), f(0.5), f(1.5)) - f(0.0)).abs() < 1e-5);
+        assert!((four(f(-1.5), f(-0.5), f(0.5), f(1.5), 0.0) - f(0.0)).abs() < 1e-5);
         for v in [0.1f32, 12.3, 1234.567, -27.9] {
-            assert_eq!(four(v, v, v, v), v);
+            assert_eq!(four(v, v, v, v, 0.06), v);
+            assert_eq!(shared(v, v, v, 0.06), v);
         }
     }
 
@@ -209,7 +244,7 @@ mod tests {
                         z.set(k, l, plane(2.0 * (coarse.col + k as i64) as f32, 2.0 * (coarse.row + l as i64) as f32));
                     }
                 }
-                let out = subdivide(&z, coarse, fine, stencil);
+                let out = all_rows(Parents::Twice(&z, coarse), fine, stencil);
                 for l in 0..5 {
                     for k in 0..6 {
                         let want = plane((col + k as i64) as f32, (row + l as i64) as f32);
@@ -230,7 +265,7 @@ mod tests {
                 z.set(k, l, (cover.col + k as i64) as f32 + 10.0 * (cover.row + l as i64) as f32);
             }
         }
-        let out = to_centres(&z, cover, window, Stencil::FourPoint);
+        let out = all_rows(Parents::Corners(&z, cover), window, Stencil::FourPoint);
         assert!((out.at(0, 0) - (-1.5 + 55.0)).abs() < 1e-5);
         assert!((out.at(3, 2) - (1.5 + 75.0)).abs() < 1e-5);
     }
@@ -248,7 +283,7 @@ mod tests {
                     z.set(k, l, f(x as f64, y as f64) as f32);
                 }
             }
-            let out = to_centres_from_pairs(&z, cover, window);
+            let out = all_rows(Parents::Pairs(&z, cover), window, Stencil::FourPoint);
             for l in 0..4 {
                 for k in 0..5 {
                     let want = f((col + k as i64) as f64 + 0.5, (row + l as i64) as f64 + 0.5);

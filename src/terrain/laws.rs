@@ -42,6 +42,7 @@ fn terrain(values: Raster<f32>, factor: usize, cell_m: f64, window: Window) -> T
         land: PlacedSurface { surface, placement },
         sea_floor: None,
         body,
+        body_window: region,
         bodies: vec![BodyLevel { kind: WaterKind::Lake, level_m: 150.0 }],
         rivers: vec![river],
         pins: vec![pin],
@@ -134,6 +135,115 @@ proptest! {
     }
 
     #[test]
+    fn every_river_descends_strictly_to_its_mouth(seed in 0u64..1000, factor in 2usize..9, bend in 0.0f64..0.3) {
+        let all = whole(14, 12, factor);
+        let mut t = bare(hills(14, 12, seed), factor, 250.0, all);
+        // Two rivers of their own slopes, the second ending on the first.
+        let (w, h) = (all.cols as f64, all.rows as f64);
+        let trunk = |k: f64| CoursePoint {
+            x_cells: (0.05 + 0.9 * k) * w,
+            y_cells: (0.5 + bend * (9.0 * k).sin()) * h,
+            z_m: 900.0 - 80.0 * k,
+        };
+        let end = trunk(0.6);
+        let side = |k: f64| CoursePoint {
+            x_cells: (0.2 + (end.x_cells / w - 0.2) * k) * w,
+            y_cells: (0.95 + (end.y_cells / h - 0.95) * k) * h,
+            z_m: 1200.0 + (end.z_m - 1200.0) * k,
+        };
+        let river = |f: &dyn Fn(f64) -> CoursePoint, rank| RiverCourse { points: (0..=30).map(|k| f(f64::from(k) / 30.0)).collect(), rank };
+        t.rivers = vec![river(&trunk, 1), river(&side, 2)];
+        let z = refine_window(&t, all, &RefineOptions { seed, ..RefineOptions::default() }).elevation;
+        let mut trunk_cells = std::collections::HashSet::new();
+        for river in &t.rivers {
+            // Cells in order, loops cut off: a bend that leaves a cell and comes back does not leave it.
+            let mut cells: Vec<(i64, i64)> = Vec::new();
+            for pair in river.points.windows(2) {
+                for (col, row, _) in rivers::cells_crossed(pair[0], pair[1], all) {
+                    match cells.iter().position(|c| *c == (col, row)) {
+                        Some(k) => cells.truncate(k + 1),
+                        None => cells.push((col, row)),
+                    }
+                }
+            }
+            // The side river's mouth is the trunk.
+            let mouth = cells.iter().position(|c| trunk_cells.contains(c)).unwrap_or(cells.len() - 1);
+            cells.truncate(mouth + 1);
+            trunk_cells.extend(cells.iter().copied());
+            prop_assert!(cells.len() > 4);
+            for pair in cells.windows(2) {
+                let (a, b) = (z.at(pair[0].0 as usize, pair[0].1 as usize), z.at(pair[1].0 as usize, pair[1].1 as usize));
+                prop_assert!(b < a, "{a} then {b} at {:?}", pair[1]);
+            }
+        }
+    }
+
+    #[test]
+    fn another_seed_leaves_pins_means_and_water_alone(seed in 0u64..1000, factor in 3usize..9) {
+        let all = whole(14, 12, factor);
+        let t = terrain(hills(14, 12, 3), factor, 250.0, all);
+        let run = |seed| refine_window(&t, all, &RefineOptions { seed, ..RefineOptions::default() });
+        let (a, b) = (run(seed), run(seed + 1));
+        let differ = a.elevation.values.iter().zip(&b.elevation.values).filter(|(x, y)| x != y).count();
+        prop_assert!(differ * 2 > a.elevation.values.len(), "only {differ} cells differ");
+        let pin = t.pins[0].cell;
+        prop_assert_eq!(a.elevation.get(pin), b.elevation.get(pin));
+        prop_assert_eq!(&a.river, &b.river);
+        let halo = halo_cells(250.0, factor);
+        for (i, (x, y)) in a.elevation.values.iter().zip(&b.elevation.values).enumerate() {
+            if t.body.at(i % all.cols + halo, i / all.cols + halo) != 0 {
+                prop_assert_eq!(x, y);
+            }
+        }
+        for relief in [&a, &b] {
+            prop_assert!(relief.free_means.blocks > 20 && relief.free_means.rms_m <= 0.1, "{:?}", relief.free_means);
+            prop_assert!(relief.free_means.worst_m <= 1.0, "{:?}", relief.free_means);
+        }
+    }
+
+    #[test]
+    fn no_cell_stands_out_like_a_needle(seed in 0u64..1000, factor in prop::sample::select(vec![4usize, 8, 16])) {
+        let all = whole(14, 12, factor);
+        let t = terrain(hills(14, 12, seed), factor, 90.0, all);
+        let relief = refine_window(&t, all, &RefineOptions { seed, ..RefineOptions::default() });
+        // Given heights are no needles: a summit may be one, and a river's end.
+        let given = |c: usize, r: usize| relief.river.at(c, r) != 0 || t.pins[0].cell == Cell { col: c as i64, row: r as i64 };
+        let worst = worst_needle(&relief.elevation, given);
+        prop_assert!(worst <= 6.0, "{worst} sigma");
+    }
+
+    #[test]
+    fn voids_and_infinities_are_filled_and_the_rest_is_kept(seed in 0u64..1000, holes in prop::collection::vec(0usize..168, 1..60)) {
+        let mut values = hills(14, 12, seed);
+        for (k, &hole) in holes.iter().enumerate() {
+            values.values[hole] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY][k % 3];
+        }
+        let all = whole(14, 12, 4);
+        let relief = refine_window(&bare(values, 4, 90.0, all), all, &RefineOptions { seed, ..RefineOptions::default() });
+        prop_assert!(relief.elevation.values.iter().all(|z| z.is_finite() && z.abs() < 4000.0));
+        prop_assert!(relief.free_means.rms_m <= 0.1, "{:?}", relief.free_means);
+        prop_assert_eq!(relief.free_means.blocks as usize, 168 - holes.iter().collect::<std::collections::HashSet<_>>().len());
+    }
+
+    #[test]
+    fn finer_results_of_one_ladder_share_their_nodes(seed in 0u64..1000) {
+        // Coarse cells of 1 km, refined to 250, 125 and 62.5 m: before the means are put right over fine cells, the nodes
+        // of 500 m are the same in all three.
+        let values = hills(9, 8, seed);
+        let options = RefineOptions { seed, detail: Detail::Plain, ..RefineOptions::default() };
+        let nodes = |factor: usize, level: u32| {
+            let all = whole(9, 8, factor);
+            let t = bare(values.clone(), factor, 1000.0 / factor as f64, all);
+            ground::nodes(&t, all, level, &options)
+        };
+        let (a, b, c) = (nodes(4, 1), nodes(8, 2), nodes(16, 3));
+        prop_assert_eq!(&a, &b);
+        prop_assert_eq!(&b, &c);
+        let other = ground::nodes(&bare(values.clone(), 4, 250.0, whole(9, 8, 4)), whole(9, 8, 4), 1, &RefineOptions { seed: seed + 1, ..options });
+        prop_assert_ne!(&a, &other);
+    }
+
+    #[test]
     fn flat_ground_stays_flat_to_the_bit(level in -400f32..4000.0, factor in 1usize..9) {
         let all = whole(9, 7, factor);
         let t = bare(Raster::filled(9, 7, level), factor, 250.0, all);
@@ -150,6 +260,102 @@ proptest! {
         let relief = refine_window(&t, all, &RefineOptions { seed, ..RefineOptions::default() });
         prop_assert!(relief.free_means.rms_m <= 0.1, "{:?}", relief.free_means);
     }
+}
+
+/// The farthest that a cell higher or lower than all around it lies off the mean of its ring, in units of the rms of that difference over the 81 cells around it.
+fn worst_needle(z: &Raster<f32>, given: impl Fn(usize, usize) -> bool) -> f64 {
+    let off = |c: usize, r: usize| {
+        let ring: f32 = (0..9).filter(|k| *k != 4).map(|k| z.at(c + k % 3 - 1, r + k / 3 - 1)).sum();
+        f64::from(z.at(c, r) - ring / 8.0)
+    };
+    let mut worst = 0f64;
+    for r in 5..z.rows - 5 {
+        for c in 5..z.cols - 5 {
+            let ring = || (0..9).filter(|k| *k != 4).map(|k| z.at(c + k % 3 - 1, r + k / 3 - 1));
+            let here = z.at(c, r);
+            if given(c, r) || !(ring().all(|v| v < here) || ring().all(|v| v > here)) {
+                continue;
+            }
+            let others = (0..81).filter(|k| *k != 40).map(|k| off(c + k % 9 - 4, r + k / 9 - 4).powi(2));
+            let sigma = (others.sum::<f64>() / 80.0).sqrt();
+            // Ground smooth to the millimetre has no needles.
+            worst = worst.max(off(c, r).abs() / sigma.max(0.01));
+        }
+    }
+    worst
+}
+
+#[test]
+fn the_needle_law_sees_a_needle() {
+    let all = whole(14, 12, 8);
+    let mut z = refine_window(&bare(hills(14, 12, 1), 8, 90.0, all), all, &RefineOptions::default()).elevation;
+    let v = z.at(50, 50);
+    z.set(50, 50, v + 150.0);
+    assert!(worst_needle(&z, |_, _| false) > 6.0);
+}
+
+/// Share of the land cells, per cent, that water cannot leave: from the map's edge, from water and from marked cells, ground
+/// is flooded upward (Priority-Flood); a cell below the water that stands on it is a sink.
+fn sink_share(z: &Raster<f32>, is_out: impl Fn(usize, usize) -> bool) -> f64 {
+    use std::cmp::Reverse;
+    let key = |z: f32| (z * 1000.0) as i64;
+    let (w, h) = (z.cols, z.rows);
+    let mut done = vec![false; w * h];
+    let mut heap = std::collections::BinaryHeap::new();
+    for i in 0..w * h {
+        let (c, r) = (i % w, i / w);
+        if c == 0 || r == 0 || c == w - 1 || r == h - 1 || is_out(c, r) {
+            done[i] = true;
+            heap.push(Reverse((key(z.values[i]), i)));
+        }
+    }
+    let mut sinks = 0;
+    while let Some(Reverse((level, i))) = heap.pop() {
+        let (c, r) = (i % w, i / w);
+        for y in r.saturating_sub(1)..(r + 2).min(h) {
+            for x in c.saturating_sub(1)..(c + 2).min(w) {
+                let n = y * w + x;
+                if !done[n] {
+                    done[n] = true;
+                    sinks += usize::from(key(z.values[n]) < level);
+                    heap.push(Reverse((key(z.values[n]).max(level), n)));
+                }
+            }
+        }
+    }
+    assert!(done.iter().all(|d| *d));
+    100.0 * sinks as f64 / (w * h) as f64
+}
+
+/// Sinks that drained ground may have, per cent of its cells.
+const STATED_SINKS: f64 = 6.0;
+
+#[test]
+fn land_drains_to_water_the_edge_or_a_marked_basin_but_for_the_stated_sinks() {
+    let all = whole(40, 36, 8);
+    let mut plain = f64::INFINITY;
+    for seed in 1..=4 {
+        // A closed basin around the lake: the marked sink of all of it.
+        let mut values = hills(40, 36, seed);
+        let (x, y) = (26.6, 12.0);
+        values.values.iter_mut().enumerate().for_each(|(k, v)| {
+            let d = ((k % 40) as f32 - x).hypot((k / 40) as f32 - y);
+            *v = 0.15 * *v + 60.0 * d;
+        });
+        let mut t = terrain(values, 8, 90.0, all);
+        t.pins.clear();
+        let halo = halo_cells(90.0, 8);
+        let is_water = |c: usize, r: usize| t.body.at(c + halo, r + halo) != 0;
+        let share = |detail| {
+            let z = refine_window(&t, all, &RefineOptions { seed, detail, ..RefineOptions::default() }).elevation;
+            (sink_share(&z, is_water), sink_share(&z, |_, _| false))
+        };
+        let (marked, unmarked) = share(Detail::Drained);
+        assert!(marked <= STATED_SINKS, "seed {seed}: {marked} %");
+        assert!(unmarked > STATED_SINKS, "the basin counts when it is not marked: {unmarked} %");
+        plain = plain.min(share(Detail::Plain).0);
+    }
+    assert!(plain > STATED_SINKS, "plain ground must fail: {plain} %");
 }
 
 #[test]

@@ -5,7 +5,8 @@
 
 use super::lattice::Sites;
 use super::overlap;
-use super::placement::{Placement, Uv, whole_below};
+use super::placement::{Placement, Run, Uv, whole_below};
+use super::sparse::Sparse;
 use super::surface::CoarseSurface;
 use crate::grid::Window;
 use crate::raster::Raster;
@@ -13,10 +14,18 @@ use rayon::prelude::*;
 
 /// Fixed-point steps in a metre.
 const STEPS_PER_M: f64 = 65_536.0;
-/// Taps each side of the centre of the inverse filter; the first one left out weighs at most 0.005: the next round takes it.
-const TAPS: i64 = 3;
+/// Taps each side of the centre of the inverse filter; the first one left out weighs at most 2e-4: the next round takes it.
+const TAPS: i64 = 4;
+/// Blocks whose cells are on the average freer than the second share keep their mean; those less free than the first do not.
+const HELD_SHARE: f64 = 0.4;
+const FREE_SHARE: f64 = 0.8;
+/// A correction smaller than this is left out, metres.
+const LEAST_MOVE_M: f32 = 0.01;
 /// How many coarse cells away one correction depends on the ground.
 pub(super) const REACH_COARSE: usize = TAPS as usize + 3;
+
+/// How freely each value may be moved, 0 to 1; below 0 where it does not count: water.
+pub(super) type Weights = Sparse<f32>;
 
 /// Sum, weight and count (cells, or units of area) of the fine cells of each coarse cell over a rectangle of the coarse raster.
 pub(super) struct Blocks {
@@ -67,26 +76,14 @@ impl Blocks {
         (c >= 0 && r >= 0 && c < self.cols as i64 && r < self.rows as i64).then(|| r as usize * self.cols + c as usize)
     }
 
-    /// Gathers `z` by the coarse cell that each value's place lies in; values where `counts` is false are left out, `weight`
-    /// is 0 to 1.
+    /// Gathers `z` by the coarse cells that the values' cells lie in, those that lie across several as `straddle` says. Cost: one
+    /// pass.
     pub(super) fn gather(
-        z: &Raster<f32>,
-        sites: Sites,
-        placement: &Placement,
-        counts: &(impl Fn(usize) -> bool + Sync),
-        weight: &(impl Fn(usize) -> f32 + Sync),
-    ) -> Blocks {
-        Self::gather_cells(z, sites, Straddle::None, placement, counts, weight)
-    }
-
-    /// As [`Blocks::gather`], for the values of cells, each counted to the coarse cells under it as `straddle` says.
-    pub(super) fn gather_cells(
         z: &Raster<f32>,
         sites: Sites,
         straddle: Straddle,
         placement: &Placement,
-        counts: &(impl Fn(usize) -> bool + Sync),
-        weight: &(impl Fn(usize) -> f32 + Sync),
+        weight: &Weights,
     ) -> Blocks {
         let frame = coarse_frame(sites, (z.cols, z.rows), placement);
         let empty = || Blocks {
@@ -105,34 +102,13 @@ impl Blocks {
             .enumerate()
             .map(|(b, values)| {
                 let mut blocks = empty();
-                let mut places = vec![Uv { u: 0.0, v: 0.0 }; z.cols];
                 if straddle == Straddle::ByArea {
-                    blocks.add_by_area(values, b * band, z.cols, sites, placement, counts, weight);
+                    blocks.add_by_area(values, b * band, z.cols, sites, placement, weight);
                     return blocks;
                 }
                 for (k, row) in values.chunks(z.cols).enumerate() {
                     let r = b * band + k;
-                    sites.place_row(placement, r, &mut places);
-                    let mut c = 0;
-                    while c < row.len() {
-                        let (i, j) = (whole_below(places[c].u), whole_below(places[c].v));
-                        let end = c + run_in_block(&places[c..], i, j);
-                        let (mut sum, mut share, mut n) = (0, 0, 0);
-                        for (k, &v) in row[c..end].iter().enumerate() {
-                            let at = r * z.cols + c + k;
-                            if counts(at) {
-                                sum += whole_below(f64::from(v) * STEPS_PER_M + 0.5);
-                                share += i64::from((weight(at) * 256.0) as i32);
-                                n += 1;
-                            }
-                        }
-                        if let Some(block) = blocks.index(i, j) {
-                            blocks.sum[block] += sum;
-                            blocks.weight[block] += share;
-                            blocks.count[block] += n;
-                        }
-                        c = end;
-                    }
+                    placement.runs(sites.row(r), row.len(), 0.0, |run| blocks.add_run(row, r, &run, weight));
                 }
                 blocks
             })
@@ -146,8 +122,38 @@ impl Blocks {
             })
     }
 
+    /// Adds the values of row `r` that lie in one block.
+    #[inline]
+    fn add_run(&mut self, row: &[f32], r: usize, run: &Run, weight: &Weights) {
+        let Some(block) = self.index(run.i, run.j) else { return };
+        let values = &row[run.start..run.end];
+        if all_free(weight, run, r) {
+            // Differences from the first value: equal values give their mean to the bit.
+            let first = values[0];
+            let mut lanes = [0f32; 4];
+            let mut fours = values.chunks_exact(4);
+            for four in &mut fours {
+                (0..4).for_each(|i| lanes[i] += four[i] - first);
+            }
+            let rest: f32 = fours.remainder().iter().map(|v| v - first).sum();
+            let sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]) + rest;
+            let sum = f64::from(first) * values.len() as f64 + f64::from(sum);
+            self.sum[block] += whole_below(sum * STEPS_PER_M + 0.5);
+            self.weight[block] += 256 * values.len() as i64;
+            self.count[block] += values.len() as u64;
+            return;
+        }
+        for (k, &v) in values.iter().enumerate() {
+            let share = weight.at(run.start + k, r);
+            if share >= 0.0 {
+                self.sum[block] += whole_below(f64::from(v) * STEPS_PER_M + 0.5);
+                self.weight[block] += i64::from((share * 256.0) as i32);
+                self.count[block] += 1;
+            }
+        }
+    }
+
     /// Adds the rows from `row0` on of a raster `cols` wide, each value's cell divided by area.
-    #[allow(clippy::too_many_arguments)]
     fn add_by_area(
         &mut self,
         values: &[f32],
@@ -155,23 +161,21 @@ impl Blocks {
         cols: usize,
         sites: Sites,
         placement: &Placement,
-        counts: &(impl Fn(usize) -> bool + Sync),
-        weight: &(impl Fn(usize) -> f32 + Sync),
+        weight: &Weights,
     ) {
         let corners = Sites { offset: sites.offset - 0.5, ..sites };
-        let corner_row = |l: usize, out: &mut [Uv]| corners.place_row(placement, l, out);
-        let (mut above, mut below) = (vec![Uv { u: 0.0, v: 0.0 }; cols + 1], vec![Uv { u: 0.0, v: 0.0 }; cols + 1]);
-        corner_row(row0, &mut below);
+        let corner_row =
+            |l: usize| -> Vec<Uv> { (0..=cols).map(|k| corners.place(placement, k as i64, l as i64)).collect() };
+        let mut below = corner_row(row0);
         for (k, row) in values.chunks(cols).enumerate() {
-            std::mem::swap(&mut above, &mut below);
-            corner_row(row0 + k + 1, &mut below);
+            let above = std::mem::replace(&mut below, corner_row(row0 + k + 1));
             for (c, &v) in row.iter().enumerate() {
-                let at = (row0 + k) * cols + c;
-                if !counts(at) {
+                let share = weight.at(c, row0 + k);
+                if share < 0.0 {
                     continue;
                 }
                 let steps = whole_below(f64::from(v) * STEPS_PER_M + 0.5);
-                let share = i64::from((weight(at) * 256.0) as i32);
+                let share = i64::from((share * 256.0) as i32);
                 overlap::divide([above[c], above[c + 1], below[c + 1], below[c]], |i, j, area| {
                     if let Some(block) = self.index(i, j) {
                         self.sum[block] += steps * area;
@@ -185,7 +189,7 @@ impl Blocks {
 
     /// Mean of block `i`, metres.
     fn mean(&self, i: usize) -> f64 {
-        self.sum[i] as f64 / STEPS_PER_M / (self.count[i] as f64)
+        self.sum[i] as f64 / STEPS_PER_M / self.count[i] as f64
     }
 
     fn target(&self, i: usize, surface: &CoarseSurface) -> f32 {
@@ -206,8 +210,11 @@ impl Blocks {
                 if gap.abs() <= 1.0 / STEPS_PER_M {
                     return 0.0;
                 }
-                let share = (self.weight[i] as f64 / 256.0 / (self.count[i] as f64)).max(0.2);
-                (gap / share) as f32
+                let share = self.weight[i] as f64 / 256.0 / self.count[i] as f64;
+                // Ground that a river or a summit shapes gives way: pressed back to its mean, the free part of a block would
+                // stand up as a rim beside the river's bed.
+                let freedom = ((share - HELD_SHARE) / (FREE_SHARE - HELD_SHARE)).clamp(0.0, 1.0);
+                (freedom * gap / share.max(HELD_SHARE)) as f32
             })
             .collect()
     }
@@ -221,7 +228,7 @@ impl Blocks {
         sites: Sites,
         placement: &Placement,
         across: usize,
-        weight: &(impl Fn(usize) -> f32 + Sync),
+        weight: &Weights,
     ) {
         self.add(&self.residuals(surface, |target| target), z, sites, placement, across, weight);
     }
@@ -234,7 +241,7 @@ impl Blocks {
         sites: Sites,
         placement: &Placement,
         across: usize,
-        weight: &(impl Fn(usize) -> f32 + Sync),
+        weight: &Weights,
     ) {
         self.add(&self.residuals(surface, |_| 0.0), z, sites, placement, across, weight);
     }
@@ -246,30 +253,40 @@ impl Blocks {
         sites: Sites,
         placement: &Placement,
         across: usize,
-        weight: &(impl Fn(usize) -> f32 + Sync),
+        weight: &Weights,
     ) {
         let coefficients = self.sharpen(residuals, across);
         let cols = z.cols;
-        z.values.par_chunks_mut(cols).enumerate().for_each_init(
-            || vec![Uv { u: 0.0, v: 0.0 }; cols],
-            |places, (r, row)| {
-                sites.place_row(placement, r, places);
-                let mut c = 0;
-                while c < cols {
-                    // Cells of one block share nine coefficients.
-                    let (i, j) = (whole_below(places[c].u), whole_below(places[c].v));
-                    let (u0, v0) = (i as f64, j as f64);
-                    let end = c + run_in_block(&places[c..], i, j);
-                    if let Some(q) = self.around(&coefficients, i, j) {
-                        for (k, (v, p)) in row[c..end].iter_mut().zip(&places[c..end]).enumerate() {
-                            let (x, y) = ((p.u - u0) as f32, (p.v - v0) as f32);
-                            *v += weight(r * cols + c + k) * quadratic(&q, x, y);
-                        }
-                    }
-                    c = end;
+        z.values.par_chunks_mut(cols).enumerate().for_each(|(r, row)| {
+            placement.runs(sites.row(r), cols, 0.0, |run| {
+                let Some(q) = self.around(&coefficients, run.i, run.j) else { return };
+                // Too little to matter: as most blocks are after the first round.
+                if q.iter().flatten().all(|v| v.abs() < LEAST_MOVE_M) {
+                    return;
                 }
-            },
-        );
+                let values = &mut row[run.start..run.end];
+                if !all_free(weight, &run, r) {
+                    for (m, v) in values.iter_mut().enumerate() {
+                        let (x, y) = run.at(m);
+                        *v += weight.at(run.start + m, r).max(0.0) * quadratic(&q, x, y);
+                    }
+                } else if run.dy == 0.0 {
+                    // One height: a parabola along the row.
+                    let w = spline_weights(run.y);
+                    let [a, b, c] = [0, 1, 2].map(|i| w[0] * q[0][i] + w[1] * q[1][i] + w[2] * q[2][i]);
+                    let (k0, k1, k2) = (0.5 * (a + b), b - a, 0.5 * ((a - b) + (c - b)));
+                    for (m, v) in values.iter_mut().enumerate() {
+                        let x = run.x + (run.t + m as f32 * run.dt) * run.dx;
+                        *v += k0 + x * (k1 + x * k2);
+                    }
+                } else {
+                    for (m, v) in values.iter_mut().enumerate() {
+                        let (x, y) = run.at(m);
+                        *v += quadratic(&q, x, y);
+                    }
+                }
+            });
+        });
     }
 
     /// Spline coefficients whose block means are the residuals: along each axis a truncated inverse of (a, 1 - 2a, a), the
@@ -336,22 +353,23 @@ impl Blocks {
     }
 }
 
-/// How many of the first places lie in the coarse cell (i, j), at least one.
+/// Whether all cells of a run move freely: so told that it does not matter which squares of the weights are kept.
 #[inline]
-fn run_in_block(places: &[Uv], i: i64, j: i64) -> usize {
-    let (u0, v0) = (i as f64, j as f64);
-    let inside = |p: &Uv| p.u >= u0 && p.u < u0 + 1.0 && p.v >= v0 && p.v < v0 + 1.0;
-    places.iter().take_while(|p| inside(p)).count().max(1)
+fn all_free(weight: &Weights, run: &Run, r: usize) -> bool {
+    weight.is_default(run.start, run.end, r) || (run.start..run.end).all(|c| weight.at(c, r) == 1.0)
+}
+
+/// Weights of the quadratic B-splines of three neighbouring blocks at `t` inside the middle one.
+#[inline]
+fn spline_weights(t: f32) -> [f32; 3] {
+    let s = 1.0 - t;
+    [0.5 * s * s, 0.5 + t * s, 0.5 * t * t]
 }
 
 /// The quadratic B-spline of nine coefficients at (x, y) inside the middle block, both 0 to 1.
 #[inline]
 fn quadratic(q: &[[f32; 3]; 3], x: f32, y: f32) -> f32 {
-    let weights = |t: f32| {
-        let s = 1.0 - t;
-        [0.5 * s * s, 0.5 + t * s, 0.5 * t * t]
-    };
-    let (wx, wy) = (weights(x), weights(y));
+    let (wx, wy) = (spline_weights(x), spline_weights(y));
     let row = |q: &[f32; 3]| wx[0] * q[0] + wx[1] * q[1] + wx[2] * q[2];
     wy[0] * row(&q[0]) + wy[1] * row(&q[1]) + wy[2] * row(&q[2])
 }

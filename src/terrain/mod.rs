@@ -11,6 +11,7 @@ mod displacement;
 mod ground;
 mod lattice;
 mod means;
+mod needles;
 mod nodes;
 pub mod noise;
 mod overlap;
@@ -19,6 +20,7 @@ mod placement;
 mod rivers;
 mod roughness;
 mod shore;
+mod sparse;
 mod surface;
 
 pub use lattice::Stencil;
@@ -34,10 +36,11 @@ use crate::raster::Raster;
 use crate::water::WaterKind;
 use breach::{BreachOptions, Hold, breach};
 use lattice::Sites;
-use means::Blocks;
+use means::{Blocks, Weights};
 use rayon::prelude::*;
 use rivers::Valleys;
 use shore::ShoreDistance;
+use std::borrow::Cow;
 
 /// What the relief below the scale of the coarse values is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -115,7 +118,7 @@ pub struct Interval {
 /// Intervals by cell.
 #[derive(Debug, Clone)]
 pub struct Intervals {
-    /// Over the window grown by the halo: 0 is free, k is `classes[k - 1]`.
+    /// Over [`Terrain::body_window`]: 0 is free, k is `classes[k - 1]`.
     pub class: Raster<u16>,
     /// Their bounds.
     pub classes: Vec<Interval>,
@@ -134,8 +137,11 @@ pub struct Terrain {
     pub land: PlacedSurface,
     /// Floor of the seas; `None` lets the sea floor slope gently from the shore.
     pub sea_floor: Option<PlacedSurface>,
-    /// Water body by cell over the window grown by the halo: 0 is land, k is `bodies[k - 1]`.
+    /// Water body by cell over `body_window`: 0 is land, k is `bodies[k - 1]`. Beyond it all is land; no cells at all will do
+    /// where there is no water.
     pub body: Raster<u16>,
+    /// The cells of `body`, absolute: at least [`working_window`] where there is water or an interval.
+    pub body_window: Window,
     /// Levels of the bodies.
     pub bodies: Vec<BodyLevel>,
     /// Rivers that touch the window or its halo.
@@ -161,19 +167,19 @@ pub struct Relief {
 }
 
 /// Rounds of block-mean correction over fine cells.
-const MEAN_ROUNDS: usize = 3;
+const MEAN_ROUNDS: usize = 2;
 /// Further rounds where a coarse cell is few fine ones, whose spline is a poor one.
 fn extra_rounds(coarse_span_cells: usize) -> usize {
     if coarse_span_cells < 8 { 3 } else { 0 }
 }
 /// Rounds of opening hollows before each of them.
-const OPENINGS: [usize; MEAN_ROUNDS] = [1, 2, 0];
+const OPENINGS: [usize; MEAN_ROUNDS] = [1, 2];
 /// How hollows of the fine ground are opened.
-const OPENING: BreachOptions = BreachOptions { reach: 16, most_cells: 400, fill: 0.5 };
+const OPENING: BreachOptions = BreachOptions { reach: 16, most_cells: 200, fill: 0.3 };
 /// Distance from the shore over which the sea floor leaves the shore line, metres.
 const SHORE_TAPER_M: f64 = 4000.0;
 /// A land cell at the shore stands at least this far above the water, metres.
-const FREEBOARD_M: f32 = 0.1;
+pub const FREEBOARD_M: f32 = 0.1;
 /// A sea cell lies at least this far below it, metres.
 const DRAUGHT_M: f32 = 0.5;
 
@@ -191,7 +197,8 @@ pub fn halo_cells(cell_m: f64, coarse_span_cells: usize) -> usize {
 fn inner_halo(cell_m: f64, coarse_span_cells: usize) -> usize {
     let drainage: usize = OPENINGS.iter().sum::<usize>() * 2 * OPENING.reach;
     let rounds = MEAN_ROUNDS + extra_rounds(coarse_span_cells);
-    rounds * means::REACH_COARSE * coarse_span_cells + drainage + near_halo(cell_m, coarse_span_cells)
+    let needles = rounds * needles::REACH;
+    rounds * means::REACH_COARSE * coarse_span_cells + drainage + needles + near_halo(cell_m, coarse_span_cells)
 }
 
 /// How far what lies outside the coarse raster may act on what lies inside, in cells.
@@ -202,9 +209,7 @@ fn near_halo(cell_m: f64, coarse_span_cells: usize) -> usize {
 }
 
 /// The cells of `region` that are worth computing: those around the coarse raster, and those near `window`.
-fn worthwhile(terrain: &Terrain, region: Window, window: Window) -> Window {
-    let bare = terrain.bodies.is_empty() && terrain.rivers.is_empty() && terrain.pins.is_empty();
-    let near = if bare { 0 } else { near_halo(terrain.cell_m, terrain.coarse_span_cells) };
+fn worthwhile(land: &PlacedSurface, region: Window, window: Window, near: usize) -> Window {
     let keep = window.grown(near);
     let (mut c0, mut r0) = (keep.col, keep.row);
     let (mut c1, mut r1) = (keep.col + keep.cols as i64, keep.row + keep.rows as i64);
@@ -215,7 +220,7 @@ fn worthwhile(terrain: &Terrain, region: Window, window: Window) -> Window {
     while row < end_row {
         let mut col = region.col;
         while col < end_col {
-            if terrain.land.surface.contains(terrain.land.placement.at(col, row, 0.5, 0.5)) {
+            if land.surface.contains(land.placement.at(col, row, 0.5, 0.5)) {
                 (c0, r0) = (c0.min(col - spare), r0.min(row - spare));
                 (c1, r1) = (c1.max(col + spare), r1.max(row + spare));
             }
@@ -243,91 +248,159 @@ fn pin_reach(coarse_span_cells: usize) -> f32 {
     (1.3 * coarse_span_cells as f32).max(2.5)
 }
 
+/// The cells that the passes over fine cells work on for `window`: what `body` and the intervals are to cover.
+pub fn working_window(land: &PlacedSurface, cell_m: f64, coarse_span_cells: usize, window: Window) -> Window {
+    let covered = window.grown(halo_cells(cell_m, coarse_span_cells));
+    let clip = worthwhile(land, covered, window, near_halo(cell_m, coarse_span_cells));
+    overlap(window.grown(inner_halo(cell_m, coarse_span_cells)), clip)
+}
+
+/// `raster` over `from`, as it is over `to`; 0 beyond.
+fn over(raster: &Raster<u16>, from: Window, to: Window) -> Cow<'_, Raster<u16>> {
+    if from == to {
+        return Cow::Borrowed(raster);
+    }
+    let mut out = Raster::filled(to.cols, to.rows, 0u16);
+    let (c0, c1) = (from.col.max(to.col), (from.col + from.cols as i64).min(to.col + to.cols as i64));
+    for r in from.row.max(to.row)..(from.row + from.rows as i64).min(to.row + to.rows as i64) {
+        if c1 > c0 {
+            let (n, at) = ((c1 - c0) as usize, (r - to.row) as usize * to.cols + (c0 - to.col) as usize);
+            let source = &raster.row((r - from.row) as usize)[(c0 - from.col) as usize..][..n];
+            out.values[at..at + n].copy_from_slice(source);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// The largest rectangle of cells, counted from the corner of `region`, whose centres all lie on the coarse raster, found by
+/// moving the sides inward.
+fn surely_inside(surface: &CoarseSurface, placement: &Placement, region: Window) -> (usize, usize, usize, usize) {
+    let sites = Sites::centres(region);
+    let inside = |c: usize, r: usize| surface.contains(sites.place(placement, c as i64, r as i64));
+    let (mut c0, mut r0, mut c1, mut r1) = (0, 0, region.cols, region.rows);
+    // A straight side between two ends that are inside, of a map without folds, is inside but for its bulge: all cells count.
+    loop {
+        let sides = [
+            c1 > c0 && !(r0..r1).all(|r| inside(c0, r)),
+            c1 > c0 && !(r0..r1).all(|r| inside(c1 - 1, r)),
+            r1 > r0 && !(c0..c1).all(|c| inside(c, r0)),
+            r1 > r0 && !(c0..c1).all(|c| inside(c, r1 - 1)),
+        ];
+        if c0 >= c1 || r0 >= r1 || sides == [false; 4] {
+            return (c0, r0, c1, r1);
+        }
+        c0 += usize::from(sides[0]);
+        c1 -= usize::from(sides[1] && c1 > c0);
+        r0 += usize::from(sides[2]);
+        r1 -= usize::from(sides[3] && r1 > r0);
+    }
+}
+
 /// The relief of `window` (absolute lattice cells).
 ///
 /// # Panics
-/// When `terrain.body` does not cover the window grown by [`halo_cells`]: a programming error.
+/// When there is water and `terrain.body` does not cover [`working_window`]: a programming error.
 pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions) -> Relief {
     let (cell_m, span) = (terrain.cell_m, terrain.coarse_span_cells);
-    let halo = halo_cells(cell_m, span);
-    let covered = window.grown(halo);
-    assert_eq!((terrain.body.cols, terrain.body.rows), (covered.cols, covered.rows), "water mask covers the halo");
-    let clip = worthwhile(terrain, covered, window);
+    let covered = window.grown(halo_cells(cell_m, span));
+    let near = if terrain.is_bare() { 0 } else { near_halo(cell_m, span) };
+    let clip = worthwhile(&terrain.land, covered, window, near);
     let region = overlap(window.grown(inner_halo(cell_m, span)), clip);
-    let body = terrain.body.crop(counted_from(covered, region));
-    let intervals = terrain
-        .intervals
-        .as_ref()
-        .map(|i| Intervals { class: i.class.crop(counted_from(covered, region)), classes: i.classes.clone() });
+    if !terrain.bodies.is_empty() || terrain.intervals.is_some() {
+        assert_eq!(overlap(terrain.body_window, region), region, "water mask covers the working window");
+    }
     let PlacedSurface { surface, placement } = &terrain.land;
     let sites = Sites::centres(region);
-    let is_land = |i: usize| body.values[i] == 0;
+    let body = (!terrain.bodies.is_empty()).then(|| over(&terrain.body, terrain.body_window, region));
+    let body = body.filter(|b| b.values.iter().any(|&b| b != 0));
+    let is_land = |i: usize| body.as_ref().is_none_or(|b| b.values[i] == 0);
 
     let mut z = ground::build(terrain, region, clip, options);
 
     let valleys = Valleys::new(&terrain.rivers, region, valley_reach(span));
-    lay_valleys(&mut z, &valleys, &is_land);
     let reach = pin_reach(span);
+    let mut weight = Weights::new(region.cols, region.rows, 1.0);
+    lay_valleys(&mut z, &mut weight, &valleys, &is_land);
     pins::raise(&mut z, region, &terrain.pins, reach, &is_land);
-
-    let shore = ShoreDistance::new(&body, shore_reach_cells(cell_m));
-    let mut weight = Raster::filled(region.cols, region.rows, 1f32);
-    weight.values.par_iter_mut().enumerate().for_each(|(i, w)| {
-        *w = if is_land(i) { valleys.freedom(i) } else { 0.0 };
-    });
+    if let Some(body) = &body {
+        let water = body.values.iter().enumerate().filter(|(_, b)| **b != 0);
+        water.for_each(|(i, _)| *weight.at_mut(i % region.cols, i / region.cols) = -1.0);
+    }
     pins::loosen(&mut weight, region, &terrain.pins, reach);
-    let hold = |weight: &Raster<f32>, i: usize| {
-        if weight.values[i] <= 0.0 {
+    let shore = body.as_ref().map(|body| ShoreDistance::new(body, shore_reach_cells(cell_m)));
+    let intervals = terrain.intervals.as_ref().map(|i| (over(&i.class, terrain.body_window, region), &i.classes));
+    let hold_all = |z: &mut Raster<f32>| {
+        if let Some((class, classes)) = &intervals {
+            hold_intervals(z, class, classes, &is_land);
+        }
+        if let (Some(body), Some(shore)) = (&body, &shore) {
+            hold_shores(z, body, terrain, region, shore);
+        }
+    };
+    let (c0, r0, c1, r1) = surely_inside(surface, placement, region);
+    let hold = |weight: &Weights, i: usize| {
+        let (c, r) = (i % region.cols, i / region.cols);
+        if weight.at(c, r) <= 0.0 {
             return Hold::Fixed;
         }
-        let p = sites.place(placement, (i % region.cols) as i64, (i / region.cols) as i64);
-        if surface.contains(p) { Hold::Free } else { Hold::Beyond }
+        let inside = c >= c0 && c < c1 && r >= r0 && r < r1;
+        if inside || surface.contains(sites.place(placement, c as i64, r as i64)) { Hold::Free } else { Hold::Beyond }
     };
+    let cols = region.cols;
     let openings = OPENINGS.into_iter().chain(std::iter::repeat_n(0, extra_rounds(span)));
     for openings in openings {
         if options.detail == Detail::Drained {
             (0..openings).for_each(|_| breach(&mut z, &|i| hold(&weight, i), &OPENING));
         }
-        hold_intervals(&mut z, &body, intervals.as_ref());
-        hold_shores(&mut z, &body, terrain, region, &shore);
-        for index in pins::cap(&mut z, region, &terrain.pins, reach) {
-            weight.values[index] = 0.0;
-        }
-        let weight_at = |i: usize| weight.values[i];
+        needles::blunt(&mut z, &|i| hold(&weight, i) == Hold::Free);
+        hold_all(&mut z);
+        // Not held afterwards: cells that stood still while the ground around them moved would be needles.
+        pins::cap(&mut z, region, &terrain.pins, reach);
         match surface.mode {
-            CoarseMode::Mean => Blocks::gather_cells(&z, sites, terrain.straddle, placement, &is_land, &weight_at)
-                .correct(surface, &mut z, sites, placement, span, &weight_at),
-            CoarseMode::Point => nodes::bind(&mut z, surface, sites, placement, &weight_at),
+            CoarseMode::Mean => Blocks::gather(&z, sites, terrain.straddle, placement, &weight)
+                .correct(surface, &mut z, sites, placement, span, &weight),
+            CoarseMode::Point => nodes::bind(&mut z, surface, sites, placement, &weight),
         }
     }
-    let weight_at = |i: usize| weight.values[i];
     if span == 1 && terrain.straddle == Straddle::None {
-        bind_single_cells(&mut z, surface, sites, placement, &weight_at);
+        bind_single_cells(&mut z, surface, sites, placement, &weight);
     }
-    hold_intervals(&mut z, &body, intervals.as_ref());
-    hold_shores(&mut z, &body, terrain, region, &shore);
-    let lowered = pins::cap(&mut z, region, &terrain.pins, reach);
-    lowered.into_iter().for_each(|index| weight.values[index] = 0.0);
+    hold_all(&mut z);
+    for index in pins::cap(&mut z, region, &terrain.pins, reach) {
+        *weight.at_mut(index % cols, index / cols) = 0.0;
+    }
     pins::set(&mut z, region, &terrain.pins);
 
-    let blocks = Blocks::gather_cells(&z, sites, terrain.straddle, placement, &is_land, &|i| {
-        let shore_free = shore.at(i).is_none_or(|(d, _)| d > 2.0);
-        if weight.values[i] >= 1.0 && shore_free { 1.0 } else { 0.0 }
-    });
+    // Blocks at a shore are not free.
+    if let Some(shore) = &shore {
+        shore.each_within(2.0, |c, r| {
+            let w = weight.at_mut(c, r);
+            *w = w.min(0.0);
+        });
+    }
+    let blocks = Blocks::gather(&z, sites, terrain.straddle, placement, &weight);
     let cells_in_block = (span as u64).pow(2) * terrain.straddle.units_in_cell() / 2;
     let inner = counted_from(region, window);
     let mut river = Raster::filled(window.cols, window.rows, 0u8);
-    for r in 0..window.rows {
-        for c in 0..window.cols {
-            let i = (r + inner.row as usize) * region.cols + c + inner.col as usize;
-            river.set(c, r, u8::from(valleys.distance2.values[i] == 0.0 && is_land(i)));
+    valleys.each_river_cell(|c, r| {
+        let cell = Cell { col: c as i64 - inner.col, row: r as i64 - inner.row };
+        if river.get(cell).is_some() && is_land(r * cols + c) {
+            river.set(cell.col as usize, cell.row as usize, 1);
         }
-    }
+    });
+    ground::crop_in_place(&mut z, inner);
     Relief {
-        elevation: z.crop(inner),
+        elevation: z,
         river,
         free_means: blocks.agreement(surface, cells_in_block, true),
         all_means: blocks.agreement(surface, 1, false),
+    }
+}
+
+impl Terrain {
+    /// Whether nothing but the coarse values binds.
+    fn is_bare(&self) -> bool {
+        self.bodies.is_empty() && self.rivers.is_empty() && self.pins.is_empty()
     }
 }
 
@@ -350,35 +423,41 @@ fn bind_single_cells(
     surface: &CoarseSurface,
     sites: Sites,
     placement: &Placement,
-    weight: &(dyn Fn(usize) -> f32 + Sync),
+    weight: &Weights,
 ) {
     let cols = z.cols;
     z.values.par_iter_mut().enumerate().for_each(|(i, v)| {
         let value = surface.value_under(sites.place(placement, (i % cols) as i64, (i / cols) as i64));
-        if value.is_finite() && weight(i) >= 1.0 {
+        if value.is_finite() && weight.at(i % cols, i / cols) >= 1.0 {
             *v = value;
         }
     });
 }
 
 /// Keeps land inside its intervals.
-fn hold_intervals(z: &mut Raster<f32>, bodies: &Raster<u16>, intervals: Option<&Intervals>) {
-    let Some(intervals) = intervals else { return };
+fn hold_intervals(
+    z: &mut Raster<f32>,
+    class: &Raster<u16>,
+    classes: &[Interval],
+    is_land: &(dyn Fn(usize) -> bool + Sync),
+) {
     z.values.par_iter_mut().enumerate().for_each(|(i, v)| {
-        let class = intervals.class.values[i];
-        if class != 0 && bodies.values[i] == 0 {
-            let Interval { low_m, high_m } = intervals.classes[class as usize - 1];
+        let class = class.values[i];
+        if class != 0 && is_land(i) {
+            let Interval { low_m, high_m } = classes[class as usize - 1];
             *v = v.max(low_m).min(high_m);
         }
     });
 }
 
 /// Bends the ground down (or up) to the rivers' beds.
-fn lay_valleys(z: &mut Raster<f32>, valleys: &Valleys, is_land: &(dyn Fn(usize) -> bool + Sync)) {
-    z.values.par_iter_mut().enumerate().for_each(|(i, v)| {
-        let bed = valleys.bed_m.values[i];
-        if bed.is_finite() && is_land(i) {
-            *v = bed + (*v - bed) * valleys.freedom(i);
+fn lay_valleys(z: &mut Raster<f32>, weight: &mut Weights, valleys: &Valleys, is_land: &dyn Fn(usize) -> bool) {
+    let cols = z.cols;
+    valleys.each_cell(|c, r, bed_m, freedom| {
+        let i = r * cols + c;
+        if is_land(i) {
+            z.values[i] = bed_m + (z.values[i] - bed_m) * freedom;
+            *weight.at_mut(c, r) = freedom;
         }
     });
 }
@@ -393,7 +472,7 @@ fn hold_shores(z: &mut Raster<f32>, bodies: &Raster<u16>, terrain: &Terrain, reg
         let place = |p: &Placement| p.at(region.col + (i % cols) as i64, region.row + (i / cols) as i64, 0.5, 0.5);
         let body = bodies.values[i];
         if body == 0 {
-            let floor = match shore.at(i) {
+            let floor = match shore.at(i % cols, i / cols) {
                 Some((_, b)) => {
                     let level = terrain.bodies[b as usize - 1].level_m;
                     let coarse = surface.value_under(place(&terrain.land.placement));
@@ -416,7 +495,7 @@ fn hold_shores(z: &mut Raster<f32>, bodies: &Raster<u16>, terrain: &Terrain, reg
             *v = level_m;
             return;
         }
-        let distance = shore.at(i).map_or(shore.reach_cells() as f32, |(d, _)| d);
+        let distance = shore.at(i % cols, i / cols).map_or(shore.reach_cells() as f32, |(d, _)| d);
         let t = (distance / shore.reach_cells() as f32).min(1.0);
         let depth = match &terrain.sea_floor {
             Some(floor) => level_m - floor.surface.elevation(place(&floor.placement)) as f32,

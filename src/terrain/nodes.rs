@@ -1,6 +1,7 @@
 //! Node values: where a fine cell's centre is the centre of a coarse cell, it has the coarse value to the bit.
 
 use super::lattice::Sites;
+use super::means::Weights;
 use super::placement::{Placement, Uv};
 use super::surface::CoarseSurface;
 use crate::raster::Raster;
@@ -24,7 +25,7 @@ pub(super) fn bind(
     surface: &CoarseSurface,
     sites: Sites,
     placement: &Placement,
-    weight: &(dyn Fn(usize) -> f32 + Sync),
+    weight: &Weights,
 ) {
     let cols = z.cols;
     let place = |i: usize| sites.place(placement, (i % cols) as i64, (i / cols) as i64);
@@ -44,7 +45,7 @@ pub(super) fn bind(
     }
     let gap = |c: i64, r: i64| gaps.get(&(c, r)).copied().unwrap_or(0.0);
     z.values.par_iter_mut().enumerate().for_each(|(i, v)| {
-        let w = weight(i);
+        let w = weight.at(i % cols, i / cols);
         if w <= 0.0 {
             return;
         }

@@ -1,5 +1,6 @@
 //! Surveyed points: the cell that contains one has its height to the bit, and the ground around leads up to it.
 
+use super::means::Weights;
 use crate::grid::{Cell, Window};
 use crate::raster::Raster;
 
@@ -43,7 +44,7 @@ pub(super) fn raise(
     let mut lifted: Vec<(usize, f32)> = Vec::new();
     for (pin, gap) in pins.iter().zip(gaps) {
         let Some(gap) = gap else { continue };
-        for (index, distance) in disc(z, window, pin.cell, reach_cells) {
+        for (index, distance) in disc((z.cols, z.rows), window, pin.cell, reach_cells) {
             if movable(index) {
                 lifted.push((index, gap * wendland(distance / reach_cells)));
             }
@@ -80,7 +81,7 @@ pub(super) fn cap(z: &mut Raster<f32>, window: Window, pins: &[Pin], reach_cells
             .filter(|o| o.cell != pin.cell && squared(o.cell, pin.cell) <= 4.0 * massif_cells * massif_cells)
             .map(|o| o.cell)
             .collect();
-        for (index, distance) in disc(z, window, pin.cell, massif_cells) {
+        for (index, distance) in disc((z.cols, z.rows), window, pin.cell, massif_cells) {
             let here = Cell { col: window.col + (index % z.cols) as i64, row: window.row + (index / z.cols) as i64 };
             if rivals.iter().any(|&o| squared(o, here) < squared(pin.cell, here)) {
                 continue;
@@ -103,25 +104,26 @@ fn squared(a: Cell, b: Cell) -> f32 {
 }
 
 /// How freely block means may move each cell: 0 at a pin, 1 from its reach outward.
-pub(super) fn loosen(weight: &mut Raster<f32>, window: Window, pins: &[Pin], reach_cells: f32) {
+pub(super) fn loosen(weight: &mut Weights, window: Window, pins: &[Pin], reach_cells: f32) {
     for pin in pins {
-        for (index, distance) in disc(weight, window, pin.cell, reach_cells) {
+        for (index, distance) in disc((window.cols, window.rows), window, pin.cell, reach_cells) {
             let free = 1.0 - wendland(distance / reach_cells);
-            weight.values[index] = weight.values[index].min(free);
+            let w = weight.at_mut(index % window.cols, index / window.cols);
+            *w = w.min(free);
         }
     }
 }
 
-/// Cells within `reach` of `centre` (absolute) as (index, distance in cells).
-fn disc<T: Copy>(raster: &Raster<T>, window: Window, centre: Cell, reach: f32) -> Vec<(usize, f32)> {
+/// Cells of a raster of `cols` x `rows` within `reach` of `centre` (absolute) as (index, distance in cells).
+fn disc((cols, rows): (usize, usize), window: Window, centre: Cell, reach: f32) -> Vec<(usize, f32)> {
     let (c, r) = (centre.col - window.col, centre.row - window.row);
     let n = reach.ceil() as i64;
     let mut out = Vec::new();
-    for y in (r - n).max(0)..=(r + n).min(raster.rows as i64 - 1) {
-        for x in (c - n).max(0)..=(c + n).min(raster.cols as i64 - 1) {
+    for y in (r - n).max(0)..=(r + n).min(rows as i64 - 1) {
+        for x in (c - n).max(0)..=(c + n).min(cols as i64 - 1) {
             let d = (((x - c) * (x - c) + (y - r) * (y - r)) as f32).sqrt();
             if d < reach {
-                out.push((y as usize * raster.cols + x as usize, d));
+                out.push((y as usize * cols + x as usize, d));
             }
         }
     }

@@ -19,7 +19,6 @@ pub struct Uv {
 /// grid agree bit for bit where they overlap.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placement {
-    step: usize,
     node_col0: i64,
     node_row0: i64,
     u: Raster<f64>,
@@ -45,7 +44,6 @@ impl Placement {
         let uv = locate(&nodes)?;
         assert_eq!(uv.len(), nodes.len(), "one position per node");
         Ok(Placement {
-            step: Self::STEP,
             node_col0: c0,
             node_row0: r0,
             u: Raster::from_values(cols, rows, uv.iter().map(|p| p.u).collect()),
@@ -57,8 +55,8 @@ impl Placement {
     /// centre is at (0.5, 0.5).
     #[inline]
     pub fn at(&self, col: i64, row: i64, dx: f64, dy: f64) -> Uv {
-        let step = self.step as i64;
-        let inv = 1.0 / self.step as f64;
+        let step = Self::STEP as i64;
+        let inv = 1.0 / Self::STEP as f64;
         let (nc, nr) = (col.div_euclid(step), row.div_euclid(step));
         let fx = (col.rem_euclid(step) as f64 + dx) * inv;
         let fy = (row.rem_euclid(step) as f64 + dy) * inv;
@@ -68,30 +66,102 @@ impl Placement {
         Uv { u: bilinear(corners(&self.u), fx, fy), v: bilinear(corners(&self.v), fx, fy) }
     }
 
-    /// The positions of the lattice points (`col` + k · `spacing` + `offset`, `row` + `offset`), k from 0; the same to the bit as
-    /// [`Placement::at`].
-    pub fn along_row(&self, col: i64, row: i64, spacing: i64, offset: f64, out: &mut [Uv]) {
-        let step = self.step as i64;
-        let inv = 1.0 / self.step as f64;
-        let fy = (row.rem_euclid(step) as f64 + offset) * inv;
-        let r = (row.div_euclid(step) - self.node_row0).clamp(0, self.u.rows as i64 - 2) as usize;
+    /// The lattice points (`col` + k · `spacing` + `offset`, `row` + `offset`), k from 0 to `n`, in runs that lie in one coarse
+    /// cell, after `shift` was taken from u and v. A point belongs to the same cell and has the same place in it to the bit
+    /// whatever row it is asked for with.
+    #[inline]
+    pub(super) fn runs(&self, row_of: RowOf, n: usize, shift: f64, mut each: impl FnMut(Run)) {
+        let RowOf { col, row, spacing, offset } = row_of;
+        // Steps and spacings are powers of two: no divisions.
+        const SHIFT: u32 = Placement::STEP.trailing_zeros();
+        let step = Self::STEP as i64;
+        let inv = 1.0 / Self::STEP as f64;
+        let spacing_shift = spacing.trailing_zeros();
+        let fy = ((row & (step - 1)) as f64 + offset) * inv;
+        let r = ((row >> SHIFT) - self.node_row0).clamp(0, self.u.rows as i64 - 2) as usize;
         let mut k = 0;
-        while k < out.len() {
+        while k < n {
             let at = col + k as i64 * spacing;
-            let nc = at.div_euclid(step);
+            let nc = at >> SHIFT;
             let c = (nc - self.node_col0).clamp(0, self.u.cols as i64 - 2) as usize;
-            // All points up to the next node share four nodes.
-            let left = ((nc + 1) * step - at + spacing - 1) / spacing;
-            let end = out.len().min(k + left.max(1) as usize);
-            let corners = |a: &Raster<f64>| (a.at(c, r), a.at(c + 1, r), a.at(c, r + 1), a.at(c + 1, r + 1));
-            let (u, v) = (corners(&self.u), corners(&self.v));
-            let first = at.rem_euclid(step);
-            for (m, o) in out[k..end].iter_mut().enumerate() {
-                let fx = ((first + m as i64 * spacing) as f64 + offset) * inv;
-                *o = Uv { u: bilinear(u, fx, fy), v: bilinear(v, fx, fy) };
+            // All points up to the next node share four nodes: u and v are linear along them.
+            let left = ((nc + 1) * step - at + spacing - 1) >> spacing_shift;
+            let end = n.min(k + left.max(1) as usize);
+            let line = |a: &Raster<f64>| {
+                let west = a.at(c, r) + (a.at(c, r + 1) - a.at(c, r)) * fy;
+                let east = a.at(c + 1, r) + (a.at(c + 1, r + 1) - a.at(c + 1, r)) * fy;
+                (west - shift, (east - west) * inv)
+            };
+            let ((u, du), (v, dv)) = (line(&self.u), line(&self.v));
+            let first = at - nc * step;
+            let k0 = k;
+            let t = |m: usize| (first + (m - k0) as i64 * spacing) as f64 + offset;
+            let level = whole_below(v);
+            let height = |m: usize| if dv == 0.0 { level } else { whole_below(v + t(m) * dv) };
+            let cell = |m: usize| (whole_below(u + t(m) * du), height(m));
+            let last = cell(end - 1);
+            while k < end {
+                let here = cell(k);
+                let stop = if here == last {
+                    end
+                } else {
+                    // The first point in another cell, by halving: both coordinates are monotone.
+                    let (mut lo, mut hi) = (k, end - 1);
+                    while hi - lo > 1 {
+                        let mid = (lo + hi) / 2;
+                        if cell(mid) == here { lo = mid } else { hi = mid }
+                    }
+                    hi
+                };
+                each(Run {
+                    start: k,
+                    end: stop,
+                    i: here.0,
+                    j: here.1,
+                    x: (u - here.0 as f64) as f32,
+                    dx: du as f32,
+                    y: (v - here.1 as f64) as f32,
+                    dy: dv as f32,
+                    t: t(k) as f32,
+                    dt: spacing as f32,
+                });
+                k = stop;
             }
-            k = end;
         }
+    }
+}
+
+/// A row of lattice points.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowOf {
+    pub(super) col: i64,
+    pub(super) row: i64,
+    pub(super) spacing: i64,
+    pub(super) offset: f64,
+}
+
+/// Points k of a row, `start` ≤ k < `end`, in the coarse cell (i, j): point k lies at (x + s·dx, y + s·dy) of the cell,
+/// s = t + (k - start)·dt.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) i: i64,
+    pub(super) j: i64,
+    pub(super) x: f32,
+    pub(super) dx: f32,
+    pub(super) y: f32,
+    pub(super) dy: f32,
+    pub(super) t: f32,
+    pub(super) dt: f32,
+}
+
+impl Run {
+    /// The place of point `start + m` in the cell, about 0 to 1.
+    #[inline]
+    pub(super) fn at(&self, m: usize) -> (f32, f32) {
+        let s = self.t + m as f32 * self.dt;
+        (self.x + s * self.dx, self.y + s * self.dy)
     }
 }
 
@@ -141,20 +211,36 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_positions_equals_the_single_ones_to_the_bit() {
+    fn runs_put_every_point_where_it_is_and_agree_whatever_row_they_are_asked_for_with() {
         let curved = |nodes: &[(i64, i64)]| -> Result<Vec<Uv>, ()> {
             Ok(nodes
                 .iter()
-                .map(|&(c, r)| Uv { u: (c as f64).sin() * 7.0, v: (r as f64 * 0.1).cos() + c as f64 })
+                .map(|&(c, r)| Uv { u: c as f64 / 7.3 + (r as f64 * 0.1).sin(), v: r as f64 / 5.1 - c as f64 * 0.02 })
                 .collect())
         };
         let p = Placement::new(Window { col: -50, row: -7, cols: 300, rows: 40 }, curved).unwrap();
-        for (spacing, offset) in [(1, 0.5), (2, 0.0), (4, 0.0), (32, 0.0)] {
-            let mut row = vec![Uv { u: 0.0, v: 0.0 }; 7];
-            p.along_row(-32, -6, spacing, offset, &mut row);
-            for (k, got) in row.iter().enumerate() {
-                assert_eq!(*got, p.at(-32 + k as i64 * spacing, -6, offset, offset));
+        for (spacing, offset) in [(1, 0.5), (2, 0.0), (2, 1.0), (4, 0.0), (32, 0.0)] {
+            let n = 150 / spacing as usize;
+            let places = |col: i64, n: usize| {
+                let mut out = vec![None; n];
+                p.runs(RowOf { col, row: -6, spacing, offset }, n, 0.0, |run| {
+                    for k in run.start..run.end {
+                        assert!(out[k].is_none(), "each point once");
+                        let (x, y) = run.at(k - run.start);
+                        out[k] = Some((run.i, run.j, x, y));
+                    }
+                });
+                out.into_iter().map(|p| p.expect("every point")).collect::<Vec<_>>()
+            };
+            let all = places(-32, n);
+            for (k, &(i, j, x, y)) in all.iter().enumerate() {
+                let want = p.at(-32 + k as i64 * spacing, -6, offset, offset);
+                assert!(
+                    (i as f64 + f64::from(x) - want.u).abs() < 1e-5 && (j as f64 + f64::from(y) - want.v).abs() < 1e-5
+                );
+                assert!((-1e-5..1.0 + 1e-5).contains(&x) && (-1e-5..1.0 + 1e-5).contains(&y), "{x} {y}");
             }
+            assert_eq!(places(-32 + 3 * spacing, n - 3), all[3..]);
         }
     }
 

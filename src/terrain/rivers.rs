@@ -1,7 +1,8 @@
 //! River courses on the fine grid: which cells they cross, how high the water stands there, and the valley beside it.
 
-use crate::grid::Window;
-use crate::raster::Raster;
+use super::sparse::{SIDE, Sparse};
+use crate::grid::{Cell, Window};
+use std::collections::HashMap;
 
 /// A point of a river's course.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,55 +26,119 @@ pub struct RiverCourse {
 
 /// Nearest river by cell, out to the half-width of the valleys.
 pub(super) struct Valleys {
-    /// Squared distance in cells to the nearest river cell; infinite beyond the reach.
-    pub(super) distance2: Raster<f32>,
-    /// Bed height of that river cell, metres.
-    pub(super) bed_m: Raster<f32>,
+    /// Squared distance in cells to the nearest river cell (infinite beyond the reach) and the height of its bed, metres.
+    nearest: Sparse<(f32, f32)>,
     /// Half-width of the valleys, cells.
-    pub(super) reach_cells: f32,
+    reach_cells: f32,
+    window: Window,
 }
 
 impl Valleys {
     /// Rasterizes `courses` over `window` (absolute lattice cells).
     pub(super) fn new(courses: &[RiverCourse], window: Window, reach_cells: f32) -> Self {
-        let mut distance2 = Raster::filled(window.cols, window.rows, f32::INFINITY);
-        let mut bed_m = Raster::filled(window.cols, window.rows, f32::NAN);
+        let mut nearest = Sparse::new(window.cols, window.rows, (f32::INFINITY, f32::NAN));
         let reach = reach_cells.ceil() as i64;
-        for course in courses {
-            for pair in course.points.windows(2) {
-                for (col, row, z) in cells_crossed(pair[0], pair[1], window.grown(reach as usize)) {
-                    splat(&mut distance2, &mut bed_m, window, (col, row, z), reach);
+        let near = window.grown(reach as usize);
+        for ((col, row), z) in beds(courses) {
+            if near.contains(Cell { col, row }) {
+                splat(&mut nearest, window, (col, row, z), reach);
+            }
+        }
+        Valleys { nearest, reach_cells, window }
+    }
+
+    /// Calls `each` with column, row, bed height and freedom of every cell in a valley: how much of its own height it keeps,
+    /// 0 on a river, 1 at the valley's rim.
+    pub(super) fn each_cell(&self, mut each: impl FnMut(usize, usize, f32, f32)) {
+        for (c0, r0) in self.nearest.own_squares() {
+            for r in r0..(r0 + SIDE).min(self.window.rows) {
+                for c in c0..(c0 + SIDE).min(self.window.cols) {
+                    let (d2, bed_m) = self.nearest.at(c, r);
+                    if d2 < self.reach_cells * self.reach_cells {
+                        let t = d2.sqrt() / self.reach_cells;
+                        each(c, r, bed_m, t * t * (3.0 - 2.0 * t));
+                    }
                 }
             }
         }
-        Valleys { distance2, bed_m, reach_cells }
     }
 
-    /// How much of the ground's own height a cell keeps: 0 on a river, 1 from the valley's rim outward.
-    #[inline]
-    pub(super) fn freedom(&self, index: usize) -> f32 {
-        let d2 = self.distance2.values[index];
-        if d2 >= self.reach_cells * self.reach_cells {
-            return 1.0;
-        }
-        let t = d2.sqrt() / self.reach_cells;
-        t * t * (3.0 - 2.0 * t)
+    /// Calls `each` with column and row of every cell that a river's line crosses.
+    pub(super) fn each_river_cell(&self, mut each: impl FnMut(usize, usize)) {
+        self.each_cell(|c, r, _, _| {
+            if self.nearest.at(c, r).0 == 0.0 {
+                each(c, r);
+            }
+        });
     }
 }
 
-fn splat(distance2: &mut Raster<f32>, bed: &mut Raster<f32>, window: Window, cell: (i64, i64, f32), reach: i64) {
+/// A bed falls at least so much from cell to cell, metres: more than the rounding of any height on Earth.
+const LEAST_FALL_M: f32 = 1.0 / 1024.0;
+
+/// The cells that `courses` cross with the heights of their beds: where courses or bends share a cell the lowest, and
+/// downstream of it lower still, so that every course falls from cell to cell until it meets a greater one (or, of equals,
+/// one given earlier). Cost: a few looks at each cell of the rivers.
+fn beds(courses: &[RiverCourse]) -> HashMap<(i64, i64), f32> {
+    let everywhere = Window { col: i64::MIN / 4, row: i64::MIN / 4, cols: usize::MAX / 4, rows: usize::MAX / 4 };
+    let mut order: Vec<usize> = (0..courses.len()).collect();
+    order.sort_by_key(|&k| (courses[k].rank, k));
+    // Height of the bed and the course that a cell belongs to: the greatest.
+    let mut beds: HashMap<(i64, i64), (f32, usize)> = HashMap::new();
+    let mut ways = Vec::new();
+    for course in order {
+        let mut way: Vec<(i64, i64)> = Vec::new();
+        let mut place: HashMap<(i64, i64), usize> = HashMap::new();
+        for pair in courses[course].points.windows(2) {
+            for (col, row, z) in cells_crossed(pair[0], pair[1], everywhere) {
+                let bed = beds.entry((col, row)).or_insert((z, course));
+                bed.0 = bed.0.min(z);
+                // A bend that comes back to a cell has not left it.
+                if let Some(&k) = place.get(&(col, row)) {
+                    way.drain(k + 1..).for_each(|c| _ = place.remove(&c));
+                } else {
+                    place.insert((col, row), way.len());
+                    way.push((col, row));
+                }
+            }
+        }
+        ways.push((course, way));
+    }
+    for _ in 0..ROUNDS {
+        let mut moved = false;
+        for (course, way) in &ways {
+            let mut above = f32::INFINITY;
+            for cell in way {
+                let Some((bed, owner)) = beds.get_mut(cell) else { continue };
+                if *bed > above - LEAST_FALL_M {
+                    *bed = above - LEAST_FALL_M;
+                    moved = true;
+                }
+                // Where it meets a greater one it has come to its mouth: what follows is that one's fall.
+                above = if owner == course { *bed } else { f32::INFINITY };
+            }
+        }
+        if !moved {
+            break;
+        }
+    }
+    beds.into_iter().map(|(cell, (bed, _))| (cell, bed)).collect()
+}
+
+/// Rounds in which falls are passed on from river to river.
+const ROUNDS: usize = 16;
+
+fn splat(nearest: &mut Sparse<(f32, f32)>, window: Window, cell: (i64, i64, f32), reach: i64) {
     let (col, row, z) = cell;
     let (w, h) = (window.cols as i64, window.rows as i64);
     let (c, r) = (col - window.col, row - window.row);
     for y in (r - reach).max(0)..=(r + reach).min(h - 1) {
         for x in (c - reach).max(0)..=(c + reach).min(w - 1) {
             let d2 = ((x - c) * (x - c) + (y - r) * (y - r)) as f32;
-            let at = y as usize * window.cols + x as usize;
-            let (old, old_z) = (distance2.values[at], bed.values[at]);
+            let old = nearest.at_mut(x as usize, y as usize);
             // The lower bed wins a tie, so that the order of rivers cannot matter.
-            if d2 < old || (d2 == old && z < old_z) {
-                distance2.values[at] = d2;
-                bed.values[at] = z;
+            if d2 < old.0 || (d2 == old.0 && z < old.1) {
+                *old = (d2, z);
             }
         }
     }

@@ -8,17 +8,17 @@ use super::{Detail, RefineOptions};
 /// Hurst exponent (0 to 1 for a fractal, above 1 for ground smoothed by creep) as a function of scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum HurstCurve {
-    /// As measured on true relief: 1.2 at 90 and 180 m, 1.1 at 360, 0.88 at 900, 0.57 at 1800, 0.4 at 3600 m.
+    /// As measured on true relief: 1.2 at 90 and 180 m, 1.1 at 360, 0.88 at 900, 0.5 at 1800, 0.2 at 3600 m.
     Measured,
     /// One exponent at every scale.
     Constant(f64),
 }
 
 impl HurstCurve {
-    /// The exponent between node spacings 2s and s, s in metres.
+    /// The exponent between node spacings s and s/2, s in metres.
     pub fn at(self, spacing_m: f64) -> f64 {
         const KNOTS: [(f64, f64); 6] =
-            [(90.0, 1.2), (180.0, 1.22), (360.0, 1.1), (900.0, 0.88), (1800.0, 0.57), (3600.0, 0.4)];
+            [(90.0, 1.2), (180.0, 1.22), (360.0, 1.1), (900.0, 0.88), (1800.0, 0.5), (3600.0, 0.2)];
         let knots = match self {
             HurstCurve::Constant(h) => return h,
             HurstCurve::Measured => KNOTS,
@@ -53,16 +53,21 @@ pub(super) enum Step {
 pub(super) struct StepShape {
     /// Amplitude in units of the local sigma.
     pub(super) gain: f32,
-    /// Exponent p of the local slope: the amplitude is sigma^(1-p) times (fall over one spacing)^p.
+    /// Exponent p of the local fall: the amplitude is sigma^(1-p) times (fall over one spacing)^p.
     pub(super) slope_exponent: f32,
     /// Share of that fall that counts.
     pub(super) fall_share: f32,
+    /// Ground whose rise over one spacing times this is below 1 is gentle, and the smoother for it,
+    pub(super) steepness: f32,
+    /// by this exponent.
+    pub(super) gentleness: f32,
     /// How much sharper crests are than floors: 0 alike, 1 ridges on flat floors.
     pub(super) ridge: f32,
 }
 
-/// The fall counts up to this many sigma.
-pub(super) const MOST_FALL: f32 = 8.0;
+/// Slopes below this (rise over run) are gentle: soil lies on them and creeps. The truth at 90 m has 3 dB less in its finest
+/// octave where slopes are 0.1 than where they are 0.4, at one and the same relief of the coarse cells.
+const GENTLE_SLOPE: f64 = 0.25;
 
 /// Linear in log spacing between the values at 90 m and at 900 m.
 fn by_scale(spacing_m: f64, at_90_m: f64, at_900_m: f64) -> f64 {
@@ -73,13 +78,16 @@ fn by_scale(spacing_m: f64, at_90_m: f64, at_900_m: f64) -> f64 {
 impl StepShape {
     /// The shape of `step` on a lattice of `levels` levels above cells of `cell_m` metres.
     pub(super) fn of(step: Step, levels: u32, cell_m: f64, options: &RefineOptions) -> StepShape {
-        let gain = level_gains(levels, cell_m, options)[match step {
-            Step::Corners(k) => k as usize + 1,
-            Step::Cells => 1,
-            Step::HalfLevel => 0,
-        }];
+        let gain = gain_of(step, levels, cell_m, options);
         if options.detail == Detail::Plain {
-            return StepShape { gain: gain as f32, slope_exponent: 0.0, fall_share: 0.0, ridge: 0.0 };
+            return StepShape {
+                gain: gain as f32,
+                slope_exponent: 0.0,
+                fall_share: 0.0,
+                steepness: 0.0,
+                gentleness: 0.0,
+                ridge: 0.0,
+            };
         }
         let (below_top, spacing_m) = match step {
             Step::Corners(k) => (levels - k, cell_m * f64::from(1u32 << k)),
@@ -87,40 +95,50 @@ impl StepShape {
             Step::HalfLevel => (levels + 1, cell_m),
         };
         // The coarse cell alone sets the amplitude of the first two levels; from there on the ground just built says more.
-        let known = 1.0 - 0.5f64.powi(below_top as i32 - 1);
+        let known = (1.0 - 0.5f64.powi(below_top as i32 - 1)).max(0.0);
         StepShape {
             gain: gain as f32,
-            slope_exponent: (by_scale(spacing_m, 0.5, 1.16) * known.max(0.0)) as f32,
-            fall_share: by_scale(spacing_m, 0.29, 0.97) as f32,
-            ridge: by_scale(spacing_m, 0.8, 0.15) as f32,
+            slope_exponent: (by_scale(spacing_m, 0.35, 0.85) * known) as f32,
+            fall_share: by_scale(spacing_m, 0.32f64.ln(), 1.5f64.ln()).exp() as f32,
+            steepness: (1.0 / (spacing_m * GENTLE_SLOPE)) as f32,
+            gentleness: (by_scale(spacing_m, 0.15, 0.24) * known) as f32,
+            ridge: by_scale(spacing_m, 0.7, 0.05) as f32,
         }
     }
 }
 
-/// Amplitude of the displacements per step in units of sigma: index 0 is the half level (cell centres), index k+1 the level
-/// of spacing 2^k cells; so scaled that the variances below the top level sum to one (block means take back what the top
-/// adds).
-fn level_gains(levels: u32, cell_m: f64, options: &RefineOptions) -> Vec<f64> {
-    let mut gains = vec![1.0; levels as usize + 2];
-    for level in (0..=levels).rev() {
-        let s = cell_m * f64::from(1u32 << level);
-        let h = options.hurst.at(s);
-        // A full level halves the spacing; the half level goes from the corners to the centres, a step of 1/sqrt 2.
-        let ratio = if level == 0 { 2f64.powf(-0.5 * h) } else { 2f64.powf(-h) };
-        gains[level as usize] = gains[level as usize + 1] * ratio;
+/// What levels lose on the way down is put in before, from the top level on: the block means take back most of the top's
+/// displacements and some of the next, and every later interpolation rounds off a part.
+fn loss(depth: usize, cell_m: f64) -> f64 {
+    match depth {
+        0 => by_scale(cell_m, 0.5, 0.35),
+        1 => 1.68,
+        2 => 1.55,
+        3 => 1.15,
+        _ => 0.93,
     }
-    let sum: f64 = gains[..=levels.max(1) as usize].iter().map(|g| g * g).sum();
-    gains.iter_mut().for_each(|g| *g /= sum.sqrt());
-    if options.detail == Detail::Drained {
-        // What the block means take from the top level goes to the next ones.
-        let top = levels as usize + 1;
-        gains[top] *= 0.35;
-        if top >= 4 {
-            gains[top - 1] *= 1.2;
-            gains[top - 2] *= 1.15;
-        }
-    }
-    gains
+}
+
+/// Amplitude of a step's displacements in units of sigma: so scaled that the variances of all levels below the top, down to
+/// any fineness, sum to one. A level's amplitude thus depends on its spacing and the top's alone: finer results of one
+/// ladder share their coarser levels.
+fn gain_of(step: Step, levels: u32, cell_m: f64, options: &RefineOptions) -> f64 {
+    let top_m = cell_m * f64::from(1u32 << levels);
+    // The level `depth` below the top, the top's being 1.
+    let relative = |depth: usize| {
+        let steps = (0..depth).map(|d| options.hurst.at(top_m / 2f64.powi(d as i32)));
+        2f64.powf(-steps.sum::<f64>())
+    };
+    const ENOUGH: usize = 16;
+    let sum: f64 = (1..=ENOUGH).map(|d| relative(d).powi(2)).sum();
+    let (depth, share) = match step {
+        Step::Corners(k) => ((levels - k) as usize, 1.0),
+        Step::Cells => (levels as usize, 1.0),
+        // From the corners to the centres: a step of 1/sqrt 2.
+        Step::HalfLevel => (levels as usize, 2f64.powf(-0.5 * options.hurst.at(cell_m))),
+    };
+    let gain = share * relative(depth) / sum.sqrt();
+    if options.detail == Detail::Drained { gain * loss(depth, cell_m) } else { gain }
 }
 
 #[cfg(test)]
@@ -130,18 +148,21 @@ mod tests {
     #[test]
     fn the_measured_curve_is_kept_and_interpolated() {
         assert_eq!(HurstCurve::Measured.at(90.0), 1.2);
-        assert!((HurstCurve::Measured.at(1800.0) - 0.57).abs() < 1e-12);
-        assert!((0.57..0.88).contains(&HurstCurve::Measured.at(1200.0)));
+        assert!((HurstCurve::Measured.at(1800.0) - 0.5).abs() < 1e-12);
+        assert!((0.5..0.88).contains(&HurstCurve::Measured.at(1200.0)));
         assert_eq!(HurstCurve::Constant(0.7).at(5.0), 0.7);
     }
 
     #[test]
-    fn variances_below_the_top_sum_to_one_in_plain_mode() {
+    fn variances_below_the_top_sum_to_one_in_plain_mode_and_levels_do_not_depend_on_the_fineness() {
         let options = RefineOptions { detail: Detail::Plain, ..RefineOptions::default() };
-        let gains = level_gains(4, 90.0, &options);
-        let sum: f64 = gains[..=4].iter().map(|g| g * g).sum();
-        assert!((sum - 1.0).abs() < 1e-12);
-        assert!(gains.windows(2).all(|g| g[0] < g[1]));
+        let gain = |k: u32, levels: u32, cell_m: f64| gain_of(Step::Corners(k), levels, cell_m, &options);
+        let sum: f64 = (0..10).map(|k| gain(k, 10, 2.0).powi(2)).sum();
+        assert!((sum - 1.0).abs() < 1e-3, "{sum}");
+        assert!((0..4).all(|k| gain(k, 4, 90.0) < gain(k + 1, 4, 90.0)));
+        for k in 0..=2 {
+            assert_eq!(gain(k, 2, 250.0), gain(k + 2, 4, 62.5));
+        }
     }
 
     #[test]

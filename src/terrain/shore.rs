@@ -1,5 +1,6 @@
 //! Water bodies on the fine grid: how far a cell is from a shore, and what that allows it to be.
 
+use super::sparse::{SIDE, Sparse};
 use crate::raster::Raster;
 
 /// Distance between neighbours in the chamfer metric, in fifths of a cell.
@@ -9,26 +10,32 @@ const DIAGONAL: u32 = 7;
 /// For every cell the nearest cell of the other kind (water for land, land for water), out to a fixed distance.
 pub(super) struct ShoreDistance {
     /// Chamfer distance (fifths of a cell) in the high half, water body index in the low half; `FAR` beyond the reach.
-    packed: Raster<u32>,
+    packed: Sparse<u32>,
+    size: (usize, usize),
     reach_cells: u32,
 }
 
 const FAR: u32 = u32::MAX;
 
 impl ShoreDistance {
-    /// Distances out to `reach_cells` (at most 5000) over a raster of body indices (0 = land).
+    /// Distances out to `reach_cells` (at most 5000) over a raster of body indices (0 = land). Cost: five looks at each cell
+    /// within the reach of a shore.
     pub(super) fn new(bodies: &Raster<u16>, reach_cells: u32) -> Self {
         let (w, h) = (bodies.cols, bodies.rows);
         let limit = reach_cells * STRAIGHT;
-        let mut packed = Raster::filled(w, h, FAR);
-        if bodies.values.iter().all(|&b| b == bodies.values[0]) {
-            return ShoreDistance { packed, reach_cells };
-        }
+        let mut packed = Sparse::new(w, h, FAR);
         // Seeds: cells with a neighbour of the other kind. A land cell learns the lowest body index beside it; a water cell
         // keeps its own.
         for r in 0..h {
+            let (north, south) = (r.saturating_sub(1), (r + 1).min(h - 1));
             for c in 0..w {
                 let own = bodies.at(c, r);
+                let (west, east) = (c.saturating_sub(1), (c + 1).min(w - 1));
+                let differs = |x: usize, y: usize| (own == 0) != (bodies.at(x, y) == 0);
+                let any = |y: usize| differs(west, y) || differs(c, y) || differs(east, y);
+                if !(any(north) || any(r) || any(south)) {
+                    continue;
+                }
                 let mut best = FAR;
                 for (dc, dr, cost) in NEIGHBOURS {
                     let (x, y) = (c as i64 + dc, r as i64 + dr);
@@ -40,12 +47,30 @@ impl ShoreDistance {
                         best = best.min(cost << 16 | u32::from(own.max(other)));
                     }
                 }
-                packed.set(c, r, best);
+                *packed.at_mut(c, r) = best;
             }
         }
-        let relax = |packed: &mut Raster<u32>, c: usize, r: usize, steps: &[(i64, i64, u32)]| {
+        // Columns of the squares that distances can reach, by row of squares.
+        let around = (reach_cells as usize).div_ceil(SIDE);
+        let (across, down) = (w.div_ceil(SIDE), h.div_ceil(SIDE));
+        let mut near = vec![vec![false; across]; down];
+        for (c, r) in packed.own_squares() {
+            let (c, r) = (c / SIDE, r / SIDE);
+            for row in &mut near[r.saturating_sub(around)..(r + around + 1).min(down)] {
+                row[c.saturating_sub(around)..(c + around + 1).min(across)].fill(true);
+            }
+        }
+        let columns: Vec<Vec<usize>> = near
+            .iter()
+            .map(|row| {
+                let squares = (0..across).filter(|&s| row[s]);
+                squares.flat_map(|s| s * SIDE..((s + 1) * SIDE).min(w)).collect()
+            })
+            .collect();
+        let relax = |packed: &mut Sparse<u32>, c: usize, r: usize, steps: &[(i64, i64, u32)]| {
             let own = bodies.at(c, r);
-            let mut best = packed.at(c, r);
+            let before = packed.at(c, r);
+            let mut best = before;
             for &(dc, dr, cost) in steps {
                 let (x, y) = (c as i64 + dc, r as i64 + dr);
                 if x < 0 || y < 0 || x >= w as i64 || y >= h as i64 {
@@ -60,32 +85,41 @@ impl ShoreDistance {
                     best = best.min(d << 16 | p & 0xFFFF);
                 }
             }
-            packed.set(c, r, best);
+            if best != before {
+                *packed.at_mut(c, r) = best;
+            }
         };
         for r in 0..h {
-            for c in 0..w {
-                relax(&mut packed, c, r, &NEIGHBOURS[..4]);
-            }
-            for c in (0..w).rev() {
-                relax(&mut packed, c, r, &NEIGHBOURS[4..5]);
-            }
+            let columns = &columns[r / SIDE];
+            columns.iter().for_each(|&c| relax(&mut packed, c, r, &NEIGHBOURS[..4]));
+            columns.iter().rev().for_each(|&c| relax(&mut packed, c, r, &NEIGHBOURS[4..5]));
         }
         for r in (0..h).rev() {
-            for c in (0..w).rev() {
-                relax(&mut packed, c, r, &NEIGHBOURS[4..]);
-            }
-            for c in 0..w {
-                relax(&mut packed, c, r, &NEIGHBOURS[3..4]);
-            }
+            let columns = &columns[r / SIDE];
+            columns.iter().rev().for_each(|&c| relax(&mut packed, c, r, &NEIGHBOURS[4..]));
+            columns.iter().for_each(|&c| relax(&mut packed, c, r, &NEIGHBOURS[3..4]));
         }
-        ShoreDistance { packed, reach_cells }
+        ShoreDistance { packed, size: (w, h), reach_cells }
     }
 
     /// Distance in cells to the nearest cell of the other kind and the body index concerned; `None` beyond the reach.
     #[inline]
-    pub(super) fn at(&self, index: usize) -> Option<(f32, u16)> {
-        let p = self.packed.values[index];
+    pub(super) fn at(&self, c: usize, r: usize) -> Option<(f32, u16)> {
+        let p = self.packed.at(c, r);
         (p != FAR).then(|| ((p >> 16) as f32 / STRAIGHT as f32, (p & 0xFFFF) as u16))
+    }
+
+    /// Calls `each` with column and row of every cell within `cells` of a shore.
+    pub(super) fn each_within(&self, cells: f32, mut each: impl FnMut(usize, usize)) {
+        for (c0, r0) in self.packed.own_squares() {
+            for r in r0..(r0 + SIDE).min(self.size.1) {
+                for c in c0..(c0 + SIDE).min(self.size.0) {
+                    if self.at(c, r).is_some_and(|(d, _)| d <= cells) {
+                        each(c, r);
+                    }
+                }
+            }
+        }
     }
 
     /// The reach, cells.
@@ -119,7 +153,7 @@ mod tests {
             }
         }
         let d = ShoreDistance::new(&bodies, 3);
-        let row: Vec<_> = (0..9).map(|c| d.at(9 + c)).collect();
+        let row: Vec<_> = (0..9).map(|c| d.at(c, 1)).collect();
         assert_eq!(row[4], Some((1.0, 2)));
         assert_eq!(row[2], Some((3.0, 2)));
         assert_eq!(row[1], None);
@@ -132,8 +166,8 @@ mod tests {
     fn nearest_of_two_bodies_wins_and_a_tie_goes_to_the_lower_index() {
         let bodies = Raster::from_values(7, 1, vec![3, 0, 0, 0, 0, 0, 1]);
         let d = ShoreDistance::new(&bodies, 10);
-        assert_eq!(d.at(2), Some((2.0, 3)));
-        assert_eq!(d.at(3), Some((3.0, 1)));
-        assert_eq!(d.at(4), Some((2.0, 1)));
+        assert_eq!(d.at(2, 0), Some((2.0, 3)));
+        assert_eq!(d.at(3, 0), Some((3.0, 1)));
+        assert_eq!(d.at(4, 0), Some((2.0, 1)));
     }
 }

@@ -7,7 +7,7 @@
 
 use super::lattice::Sites;
 use super::noise::NoiseKey;
-use super::placement::{Placement, Uv, whole_below};
+use super::placement::{Placement, RowOf, Uv, whole_below};
 use crate::raster::Raster;
 use rayon::prelude::*;
 
@@ -31,6 +31,7 @@ pub struct CoarseSurface {
     /// What a value stands for.
     pub mode: CoarseMode,
     coefficients: Raster<f32>,
+    /// Fourth roots of the amplitude.
     sigma: Raster<f32>,
 }
 
@@ -72,20 +73,59 @@ impl CoarseSurface {
     /// Standard deviation of the true ground about the smooth surface at `p`, metres, as estimated from the coarse values.
     #[inline]
     pub fn sigma(&self, p: Uv) -> f32 {
-        linear_at(&self.sigma, p)
+        let root = linear_at(&self.sigma, p);
+        let square = root * root;
+        square * square
     }
 
     /// Elevations of the smooth surface at the sites of a raster.
     pub(super) fn elevations(&self, sites: Sites, placement: &Placement, cols: usize, rows: usize) -> Raster<f32> {
         let mut out = Raster::filled(cols, rows, 0f32);
-        out.values.par_chunks_mut(cols).enumerate().for_each_init(
-            || vec![Uv { u: 0.0, v: 0.0 }; cols],
-            |places, (l, row)| {
-                sites.place_row(placement, l, places);
-                row.iter_mut().zip(places.iter()).for_each(|(z, &p)| *z = self.elevation(p) as f32);
-            },
-        );
+        out.values.par_chunks_mut(cols).enumerate().for_each(|(l, row)| {
+            placement.runs(sites.row(l), cols, 0.5, |run| {
+                let values = &mut row[run.start..run.end];
+                if run.dy != 0.0 {
+                    for (m, v) in values.iter_mut().enumerate() {
+                        let (x, y) = run.at(m);
+                        *v = cubic_in(&self.coefficients, (run.i, run.j), (f64::from(x), f64::from(y))) as f32;
+                    }
+                    return;
+                }
+                // One height: the four rows of coefficients are one.
+                let wy = cubic_weights(f64::from(run.y));
+                let (w, h) = (self.coefficients.cols as i64, self.coefficients.rows as i64);
+                let q = [-1, 0, 1, 2].map(|l| {
+                    let c = mirrored(run.i + l, w);
+                    (0..4)
+                        .map(|k| wy[k] * f64::from(self.coefficients.at(c, mirrored(run.j + k as i64 - 1, h))))
+                        .sum::<f64>()
+                });
+                for (m, v) in values.iter_mut().enumerate() {
+                    let wx = cubic_weights(f64::from(run.at(m).0));
+                    *v = (wx[0] * q[0] + wx[1] * q[1] + wx[2] * q[2] + wx[3] * q[3]) as f32;
+                }
+            });
+        });
         out
+    }
+
+    /// [`CoarseSurface::sigma`] along a row of lattice points, times `gain`.
+    #[inline]
+    pub(super) fn sigma_row(&self, placement: &Placement, row: RowOf, gain: f32, out: &mut [f32]) {
+        let (w, h) = (self.sigma.cols as i64, self.sigma.rows as i64);
+        placement.runs(row, out.len(), 0.5, |run| {
+            let (c0, c1) = (run.i.clamp(0, w - 1) as usize, (run.i + 1).clamp(0, w - 1) as usize);
+            let (r0, r1) = (run.j.clamp(0, h - 1) as usize, (run.j + 1).clamp(0, h - 1) as usize);
+            let s = &self.sigma;
+            let (a, b, c, d) = (s.at(c0, r0), s.at(c1, r0), s.at(c0, r1), s.at(c1, r1));
+            let (b, c, d) = (b - a, c - a, (d - c) - (b - a));
+            for (m, v) in out[run.start..run.end].iter_mut().enumerate() {
+                let (x, y) = run.at(m);
+                let root = (a + x * b + y * (c + x * d)).max(0.0);
+                let square = root * root;
+                *v = gain * square * square;
+            }
+        });
     }
 
     /// Whether `p` lies on the raster.
@@ -178,7 +218,13 @@ fn cubic_at(coefficients: &Raster<f32>, p: Uv) -> f64 {
     // Knots are the cells' centres.
     let (x, y) = (p.u - 0.5, p.v - 0.5);
     let (i, j) = (whole_below(x), whole_below(y));
-    let (wx, wy) = (cubic_weights(x - i as f64), cubic_weights(y - j as f64));
+    cubic_in(coefficients, (i, j), (x - i as f64, y - j as f64))
+}
+
+/// The cubic spline between the knots (i, j) and (i + 1, j + 1), at (x, y) of the way.
+#[inline]
+fn cubic_in(coefficients: &Raster<f32>, (i, j): (i64, i64), (x, y): (f64, f64)) -> f64 {
+    let (wx, wy) = (cubic_weights(x), cubic_weights(y));
     let (w, h) = (coefficients.cols as i64, coefficients.rows as i64);
     let (i, j) = (i - 1, j - 1);
     let mut sum = 0.0;
@@ -206,6 +252,9 @@ fn cubic_at(coefficients: &Raster<f32>, p: Uv) -> f64 {
 
 /// Index `k` reflected about the centres of the first and last of `n` cells, as the prefilter assumes.
 fn mirrored(k: i64, n: i64) -> usize {
+    if k >= 0 && k < n {
+        return k as usize;
+    }
     let period = (2 * (n - 1)).max(1);
     let m = k.rem_euclid(period);
     m.min(period - m).min(n - 1) as usize
@@ -279,59 +328,56 @@ fn fill_voids(values: &Raster<f32>) -> Raster<f32> {
 /// Relief (curvature and slope of coarse values, metres) at which the amplitude's share holds as measured.
 const TYPICAL_RELIEF_M: f64 = 300.0;
 
-/// Expected rms of (ground - spline), metres, per coarse cell: a fixed share of the local curvature and slope of the coarse
-/// values (rms over 3 x 3 cells). The share was measured as 0.173 to 0.185 of the Laplacian's rms on three continents for
-/// cells of 1.4 km, and 0.335 for cells of 14 km; between them it is interpolated in log size.
+/// Expected rms of (ground - spline) per coarse cell, metres, as its fourth root, which is interpolated between cells: plains
+/// keep clear of the mountains beside them.
+///
+/// It is a share of lap^(1-b) · (h + lap/10)^b, where lap is the rms Laplacian of the coarse values over 3 x 3 cells and h the
+/// height of the cell above the lowest of them: valley floors and plains are filled with what the heights shed. Share, b and
+/// the power by which small relief falls short were measured on eleven windows at cells of 1.4, 2.7, 5.4 and 13 km
+/// (docs/terrain.md), and are interpolated in log size.
 fn detail_amplitude(z: &Raster<f32>, cell_m: f64, model: &RoughnessModel) -> Raster<f32> {
     let (w, h) = (z.cols, z.rows);
     let at = |c: i64, r: i64| f64::from(z.at(c.clamp(0, w as i64 - 1) as usize, r.clamp(0, h as i64 - 1) as usize));
-    // Rounding to a step q adds variance q²/12 a cell: 20 of them in the Laplacian, half a one in each central slope.
-    let q2 = model.quantum_m * model.quantum_m / 12.0;
-    let squares: Vec<(f64, f64)> = (0..w * h)
+    // Rounding to a step q adds variance q²/12 a cell: 20 of them in the Laplacian.
+    let quantum2 = model.quantum_m * model.quantum_m / 12.0;
+    let squares: Vec<f64> = (0..w * h)
         .into_par_iter()
         .map(|k| {
             let (c, r) = ((k % w) as i64, (k / w) as i64);
-            let m = at(c, r);
-            let (e, o, n, s) = (at(c + 1, r), at(c - 1, r), at(c, r - 1), at(c, r + 1));
-            let lap = e + o + n + s - 4.0 * m;
-            let (gx, gy) = (0.5 * (e - o), 0.5 * (n - s));
-            (lap * lap, gx * gx + gy * gy)
+            let lap = at(c + 1, r) + at(c - 1, r) + at(c, r - 1) + at(c, r + 1) - 4.0 * at(c, r);
+            lap * lap
         })
         .collect();
-    let t = ((cell_m / 1440.0).ln() / 10f64.ln()).clamp(-0.3, 1.0);
-    let share = 0.183 + (0.324 - 0.183) * t;
+    let t = (cell_m / 1440.0).log10().clamp(-0.3, 1.0);
+    let large = t.max(0.0);
+    let share = 0.212 + (0.355 - 0.212) * (t / 0.55).min(1.0);
+    let by_height = 0.33 + 0.12 * large;
+    let by_relief = 0.82 + 0.28 * large;
+    // What coarse values do not tell: smooth and rough country lie side by side.
     let patches = NoiseKey::new(0, cell_m, 2);
+    let spread = 0.18;
     let values = (0..w * h)
         .into_par_iter()
         .map(|k| {
             let (c, r) = ((k % w) as i64, (k / w) as i64);
-            let (mut lap2, mut grad2, mut n) = (0.0, 0.0, 0.0);
+            let (mut lap2, mut low, mut n) = (0.0, f64::INFINITY, 0.0);
             for y in (r - 1).max(0)..=(r + 1).min(h as i64 - 1) {
                 for x in (c - 1).max(0)..=(c + 1).min(w as i64 - 1) {
-                    let s = squares[y as usize * w + x as usize];
-                    lap2 += s.0;
-                    grad2 += s.1;
+                    lap2 += squares[y as usize * w + x as usize];
+                    low = at(x, y).min(low);
                     n += 1.0;
                 }
             }
-            let lap = (lap2 / n - 20.0 * q2).max(0.0).sqrt();
-            let grad = (grad2 / n - q2).max(0.0).sqrt();
-            // At large cells the cell's own relief says more than its neighbours' slopes: plains lie beside mountains.
-            let own = squares[k].0 + 1.7 * 1.7 * squares[k].1;
-            let own = (own - 21.5 * q2).max(0.0).sqrt();
-            let large = t.max(0.0);
-            let by_slope = (1.7 * grad).powf(0.3 * (1.0 - large)) * own.powf(0.3 * large);
-            let relief = lap.powf(0.7) * by_slope;
-            // At small cells detail grows more slowly than relief (exponents 0.55 to 0.88 measured, 0.8 to 1.1 at 14 km).
-            let relief = TYPICAL_RELIEF_M * (relief / TYPICAL_RELIEF_M).powf(1.0 - 0.12 * (1.0 - large));
-            // And at large ones smooth and rough country lie side by side in ways that coarse values do not tell.
+            let lap = (lap2 / n - 20.0 * quantum2).max(0.0).sqrt();
+            let height = at(c, r);
+            let relief = lap.powf(1.0 - by_height) * (height - low + 0.1 * lap).powf(by_height);
+            let relief = TYPICAL_RELIEF_M * (relief / TYPICAL_RELIEF_M).powf(by_relief);
             let n: f32 = (-1..=1).flat_map(|y| (-1..=1).map(move |x| patches.normal(c + x, r + y))).sum();
             let n = f64::from(n) / 3.0;
-            let sigma = share * relief * (0.6 * large * n - 0.36 * large * large).exp();
+            let sigma = share * relief * (spread * n - spread * spread).exp();
             // Detail on land just above sea level must not dip below it.
-            let height = f64::from(z.values[k]);
             let sigma = if height > 0.0 { sigma.min(0.5 * height) } else { sigma };
-            (model.gain * sigma) as f32
+            (model.gain * sigma).powf(0.25) as f32
         })
         .collect();
     Raster::from_values(w, h, values)
