@@ -145,7 +145,7 @@ fn refine_in_pool(request: &RefineRequest) -> Result<RefineSummary> {
     }
     let coarse = read_coarse(&request.coarse, request.coarse_crs.as_deref())?;
     let frame = frame_of(&coarse, request)?;
-    check_memory(&frame)?;
+    check_memory(&frame, request)?;
 
     let mut report = Report::default();
     let quantum_m = region::apparent_quantum_m(&coarse.raster);
@@ -313,13 +313,18 @@ fn frame_of(coarse: &RasterFile, request: &RefineRequest) -> Result<Frame> {
     })
 }
 
-/// Bytes of memory per fine cell at the peak.
-const MEMORY_PER_CELL: u64 = 48;
+/// Bytes of memory per fine cell at the peak, writing included: as measured, with a quarter to spare. Water, intervals and
+/// rivers take more where they are.
+const MEMORY_PER_CELL: u64 = 20;
+const MEMORY_PER_CONSTRAINED_CELL: u64 = 32;
+/// And what a run takes whatever its size.
+const MEMORY_AT_LEAST: u64 = 160 << 20;
 
-fn check_memory(frame: &Frame) -> Result<()> {
-    let halo = 2 * terrain::halo_cells(frame.cell_m, frame.span_cells) as u64;
+fn check_memory(frame: &Frame, request: &RefineRequest) -> Result<()> {
     let (cols, rows) = (frame.grid.cols as u64, frame.grid.rows as u64);
-    let need = (cols + halo).saturating_mul(rows + halo).saturating_mul(MEMORY_PER_CELL);
+    let constrained = request.water.is_some() || request.intervals.is_some() || request.rivers.is_some();
+    let per_cell = if constrained { MEMORY_PER_CONSTRAINED_CELL } else { MEMORY_PER_CELL };
+    let need = cols.saturating_mul(rows).saturating_mul(per_cell).saturating_add(MEMORY_AT_LEAST);
     resources::require(cols, rows, need, "memory", resources::memory_available())
 }
 

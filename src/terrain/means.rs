@@ -17,8 +17,8 @@ const STEPS_PER_M: f64 = 65_536.0;
 /// Taps each side of the centre of the inverse filter; the first one left out weighs at most 2e-4: the next round takes it.
 const TAPS: i64 = 4;
 /// Blocks whose cells are on the average freer than the second share keep their mean; those less free than the first do not.
-const HELD_SHARE: f64 = 0.4;
-const FREE_SHARE: f64 = 0.8;
+const HELD_SHARE: f64 = 0.1;
+const FREE_SHARE: f64 = 0.4;
 /// A correction smaller than this is left out, metres.
 const LEAST_MOVE_M: f32 = 0.01;
 /// How many coarse cells away one correction depends on the ground.
@@ -211,8 +211,8 @@ impl Blocks {
                     return 0.0;
                 }
                 let share = self.weight[i] as f64 / 256.0 / self.count[i] as f64;
-                // Ground that a river or a summit shapes gives way: pressed back to its mean, the free part of a block would
-                // stand up as a rim beside the river's bed.
+                // A block that a river or a summit shapes almost alone gives way: pressed back to its mean, its free part
+                // would stand up as a rim.
                 let freedom = ((share - HELD_SHARE) / (FREE_SHARE - HELD_SHARE)).clamp(0.0, 1.0);
                 (freedom * gap / share.max(HELD_SHARE)) as f32
             })

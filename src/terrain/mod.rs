@@ -167,13 +167,15 @@ pub struct Relief {
 }
 
 /// Rounds of block-mean correction over fine cells.
-const MEAN_ROUNDS: usize = 2;
+const MEAN_ROUNDS: usize = 3;
 /// Further rounds where a coarse cell is few fine ones, whose spline is a poor one.
 fn extra_rounds(coarse_span_cells: usize) -> usize {
     if coarse_span_cells < 8 { 3 } else { 0 }
 }
 /// Rounds of opening hollows before each of them.
-const OPENINGS: [usize; MEAN_ROUNDS] = [1, 2];
+const OPENINGS: [usize; MEAN_ROUNDS] = [1, 2, 0];
+/// Rounds that begin with blunting needles.
+const BLUNTED_ROUNDS: usize = 2;
 /// How hollows of the fine ground are opened.
 const OPENING: BreachOptions = BreachOptions { reach: 16, most_cells: 200, fill: 0.3 };
 /// Distance from the shore over which the sea floor leaves the shore line, metres.
@@ -197,7 +199,7 @@ pub fn halo_cells(cell_m: f64, coarse_span_cells: usize) -> usize {
 fn inner_halo(cell_m: f64, coarse_span_cells: usize) -> usize {
     let drainage: usize = OPENINGS.iter().sum::<usize>() * 2 * OPENING.reach;
     let rounds = MEAN_ROUNDS + extra_rounds(coarse_span_cells);
-    let needles = rounds * needles::REACH;
+    let needles = BLUNTED_ROUNDS * needles::REACH;
     rounds * means::REACH_COARSE * coarse_span_cells + drainage + needles + near_halo(cell_m, coarse_span_cells)
 }
 
@@ -348,11 +350,14 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
     };
     let cols = region.cols;
     let openings = OPENINGS.into_iter().chain(std::iter::repeat_n(0, extra_rounds(span)));
-    for openings in openings {
+    for (round, openings) in openings.enumerate() {
         if options.detail == Detail::Drained {
             (0..openings).for_each(|_| breach(&mut z, &|i| hold(&weight, i), &OPENING));
         }
-        needles::blunt(&mut z, &|i| hold(&weight, i) == Hold::Free);
+        // The last rounds move ground smoothly: they make no needles.
+        if round < BLUNTED_ROUNDS {
+            needles::blunt(&mut z, &|i| hold(&weight, i) == Hold::Free);
+        }
         hold_all(&mut z);
         // Not held afterwards: cells that stood still while the ground around them moved would be needles.
         pins::cap(&mut z, region, &terrain.pins, reach);
@@ -453,11 +458,12 @@ fn hold_intervals(
 /// Bends the ground down (or up) to the rivers' beds.
 fn lay_valleys(z: &mut Raster<f32>, weight: &mut Weights, valleys: &Valleys, is_land: &dyn Fn(usize) -> bool) {
     let cols = z.cols;
-    valleys.each_cell(|c, r, bed_m, freedom| {
+    valleys.each_cell(|c, r, bed_m, [above, below]| {
         let i = r * cols + c;
         if is_land(i) {
-            z.values[i] = bed_m + (z.values[i] - bed_m) * freedom;
-            *weight.at_mut(c, r) = freedom;
+            let over = z.values[i] - bed_m;
+            z.values[i] = bed_m + over * if over >= 0.0 { above } else { below };
+            *weight.at_mut(c, r) = above;
         }
     });
 }

@@ -48,15 +48,16 @@ impl Valleys {
     }
 
     /// Calls `each` with column, row, bed height and freedom of every cell in a valley: how much of its own height it keeps,
-    /// 0 on a river, 1 at the valley's rim.
-    pub(super) fn each_cell(&self, mut each: impl FnMut(usize, usize, f32, f32)) {
+    /// 0 on a river and 1 at the valley's rim. Ground above the bed rises at once beside it, ground below the bed stays
+    /// level with it at first: no bed stands on a dam.
+    pub(super) fn each_cell(&self, mut each: impl FnMut(usize, usize, f32, [f32; 2])) {
         for (c0, r0) in self.nearest.own_squares() {
             for r in r0..(r0 + SIDE).min(self.window.rows) {
                 for c in c0..(c0 + SIDE).min(self.window.cols) {
                     let (d2, bed_m) = self.nearest.at(c, r);
                     if d2 < self.reach_cells * self.reach_cells {
                         let t = d2.sqrt() / self.reach_cells;
-                        each(c, r, bed_m, t * t * (3.0 - 2.0 * t));
+                        each(c, r, bed_m, [t * (2.0 - t), t * t * t]);
                     }
                 }
             }
