@@ -9,7 +9,7 @@
 
 use crate::error::{Error, Result};
 use crate::raster::Raster;
-use crate::terrain::noise::NoiseKey;
+use crate::terrain::noise::{self, NoiseKey};
 use rayon::prelude::*;
 
 /// How the amplitude of the displacement falls from one half level to the next.
@@ -142,7 +142,7 @@ fn check(options: &Options) -> Result<()> {
 fn corners(options: &Options) -> [f32; 4] {
     let drawn = options.corners.unwrap_or_else(|| {
         let key = NoiseKey::new(options.seed, f64::from(u32::MAX), PURPOSE);
-        [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(c, r)| options.amplitude * two(key.bits(c, r), options.displacement).0)
+        [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(c, r)| options.amplitude * one(key.bits(c, r), options.displacement))
     });
     if options.edges == Edges::Wrapped { [drawn[0]; 4] } else { drawn }
 }
@@ -189,43 +189,30 @@ impl Level {
 
     /// Displacements of unit variance for every other column of a row, from column `odd` (0 or 1) on.
     fn draw(&self, row: usize, odd: usize, out: &mut [f32]) {
-        let fold = |n: usize| self.period.map_or(n, |p| n % p);
-        let row = fold(row) as i64;
-        // One hash serves two neighbours: columns 4k + odd and 4k + 2 + odd.
-        let pairs = out.len() / 2;
-        let (head, tail) = out.split_at_mut(2 * pairs);
-        let pair = |k: usize| two(self.key.bits(fold(4 * k + odd) as i64, row), self.displacement);
-        for (k, o) in head.chunks_exact_mut(2).enumerate() {
-            (o[0], o[1]) = pair(k);
+        let row = self.period.map_or(row, |p| row % p);
+        // The nodes of a row that are drawn together are counted by themselves.
+        let key_row = (2 * row + odd) as i64;
+        match self.displacement {
+            Displacement::Gaussian => self.key.fill_row(0, key_row, out),
+            Displacement::Uniform => self.key.map_row(0, key_row, out, uniform),
+            Displacement::Triangular => self.key.map_row(0, key_row, out, triangular),
         }
-        if let [last] = tail {
-            *last = pair(pairs).0;
-        }
-        // The shortest period lies inside one pair.
-        if self.period == Some(2) && odd == 0 && out.len() == 2 {
-            out[1] = out[0];
+        if let Some(p) = self.period
+            && odd == 0
+            && out.len() > p / 2
+        {
+            out[p / 2] = out[0];
         }
     }
 }
 
-/// Two independent numbers of mean 0 and variance 1 from 64 well-mixed bits.
-#[inline]
-fn two(bits: u64, displacement: Displacement) -> (f32, f32) {
-    let (a, b) = (bits as u32, (bits >> 32) as u32);
+/// A number of mean 0 and variance 1 from 32 well-mixed bits.
+fn one(bits: u32, displacement: Displacement) -> f32 {
     match displacement {
-        Displacement::Gaussian => (bell(a), bell(b)),
-        Displacement::Uniform => (uniform(a), uniform(b)),
-        Displacement::Triangular => (triangular(a), triangular(b)),
+        Displacement::Gaussian => noise::bell(bits),
+        Displacement::Uniform => uniform(bits),
+        Displacement::Triangular => triangular(bits),
     }
-}
-
-/// Sum of four bytes.
-#[inline]
-fn bell(x: u32) -> f32 {
-    let pairs = (x & 0x00FF_00FF) + ((x >> 8) & 0x00FF_00FF);
-    let sum = (pairs & 0xFFFF) + (pairs >> 16);
-    // Four uniforms on 0..=255: mean 510, variance 4 (256² - 1)/12.
-    (sum as i32 - 510) as f32 * (1.0 / 147.800_37)
 }
 
 #[inline]
@@ -404,12 +391,7 @@ mod tests {
     fn displacements_have_mean_0_and_variance_1() {
         let key = NoiseKey::new(7, 1.0, PURPOSE);
         for kind in [Displacement::Gaussian, Displacement::Uniform, Displacement::Triangular] {
-            let all: Vec<f64> = (0..100_000)
-                .flat_map(|k| {
-                    let (a, b) = two(key.bits(k, k % 317), kind);
-                    [f64::from(a), f64::from(b)]
-                })
-                .collect();
+            let all: Vec<f64> = (0..200_000).map(|k| f64::from(one(key.bits(k, k % 317), kind))).collect();
             let n = all.len() as f64;
             let mean = all.iter().sum::<f64>() / n;
             let variance = all.iter().map(|v| v * v).sum::<f64>() / n;

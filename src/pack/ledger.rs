@@ -1039,7 +1039,7 @@ lands = ["east"]
             let mut bytes = texts[usize::from(is_ledger)].clone().into_bytes();
             for (at, what, byte) in edits {
                 let at = at % bytes.len();
-                let symbol = b"0\"[]{},:-eEn.#\n=19~"[usize::from(byte) % 20];
+                let symbol = b"0\"[]{},:-eEn.#\n=19~"[usize::from(byte) % 19];
                 match what {
                     0 => bytes[at] = symbol,
                     1 => bytes.insert(at, symbol),

@@ -8,7 +8,7 @@
 use super::breach::{BreachOptions, Hold, breach};
 use super::displacement::{self, Kernels, StepNoise};
 use super::lattice::{self, Cover, Parents, Sites};
-use super::means::{self, Blocks, Weights};
+use super::means::{self, Blocks, Straddle, Weights};
 use super::noise::NoiseKey;
 use super::roughness::{Step, StepShape};
 use super::{CoarseMode, Detail, PlacedSurface, RefineOptions, Stencil, Terrain, lattice_levels};

@@ -39,10 +39,16 @@ impl NoiseKey {
     /// [`NoiseKey::normal`] of the nodes from `col` eastward.
     #[inline]
     pub fn fill_row(self, col: i64, row: i64, out: &mut [f32]) {
+        self.map_row(col, row, out, bell);
+    }
+
+    /// `to` of [`NoiseKey::bits`] of the nodes from `col` eastward.
+    #[inline]
+    pub fn map_row(self, col: i64, row: i64, out: &mut [f32], to: impl Fn(u32) -> f32) {
         let key = self.row(row);
         let col = col as u32;
         for (k, v) in out.iter_mut().enumerate() {
-            *v = bell(hash(key, col.wrapping_add(k as u32)));
+            *v = to(hash(key, col.wrapping_add(k as u32)));
         }
     }
 }
@@ -58,7 +64,7 @@ fn hash((a, b): (u32, u32), col: u32) -> u32 {
 
 /// Four bytes summed: mean 510, variance (256² - 1)/3.
 #[inline]
-fn bell(h: u32) -> f32 {
+pub(crate) fn bell(h: u32) -> f32 {
     let pairs = (h & 0x00FF_00FF) + ((h >> 8) & 0x00FF_00FF);
     let sum = (pairs & 0xFFFF) + (pairs >> 16);
     (sum as i32 - 510) as f32 * (1.732_050_8 / 255.998_05)
