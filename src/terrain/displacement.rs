@@ -363,7 +363,7 @@ fn exp2(y: f32) -> f32 {
     let f = y - (shifted - SHIFT);
     let whole = shifted.to_bits() as i32 - SHIFT.to_bits() as i32;
     let scale = f32::from_bits(((whole + 127) << 23) as u32);
-    scale * (1.0 + f * (0.693_147 + f * (0.240_226 + f * (0.055_504 + f * 0.009_618))))
+    scale * (1.0 + f * (std::f32::consts::LN_2 + f * (0.240_226 + f * (0.055_504 + f * 0.009_618))))
 }
 
 #[inline]

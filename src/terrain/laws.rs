@@ -302,10 +302,10 @@ fn sink_share(z: &Raster<f32>, is_out: impl Fn(usize, usize) -> bool) -> f64 {
     let (w, h) = (z.cols, z.rows);
     let mut done = vec![false; w * h];
     let mut heap = std::collections::BinaryHeap::new();
-    for i in 0..w * h {
+    for (i, is_done) in done.iter_mut().enumerate() {
         let (c, r) = (i % w, i / w);
         if c == 0 || r == 0 || c == w - 1 || r == h - 1 || is_out(c, r) {
-            done[i] = true;
+            *is_done = true;
             heap.push(Reverse((key(z.values[i]), i)));
         }
     }

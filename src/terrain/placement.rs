@@ -224,10 +224,10 @@ mod tests {
             let places = |col: i64, n: usize| {
                 let mut out = vec![None; n];
                 p.runs(RowOf { col, row: -6, spacing, offset }, n, 0.0, |run| {
-                    for k in run.start..run.end {
-                        assert!(out[k].is_none(), "each point once");
-                        let (x, y) = run.at(k - run.start);
-                        out[k] = Some((run.i, run.j, x, y));
+                    for (m, place) in out[run.start..run.end].iter_mut().enumerate() {
+                        assert!(place.is_none(), "each point once");
+                        let (x, y) = run.at(m);
+                        *place = Some((run.i, run.j, x, y));
                     }
                 });
                 out.into_iter().map(|p| p.expect("every point")).collect::<Vec<_>>()
