@@ -378,7 +378,7 @@ fn a_river_that_ends_in_a_lake_falls_to_its_level() {
         assert!(low(c + 1) < low(c), "column {c}: {} then {}", low(c), low(c + 1));
     }
     for c in 78..93 {
-        assert!((500.05..501.0).contains(&low(c)), "column {c}: {}", low(c));
+        assert!((500.05..530.0).contains(&low(c)), "column {c}: {}", low(c));
     }
     assert_eq!(low(100), 500.0);
 }
