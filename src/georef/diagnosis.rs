@@ -83,20 +83,21 @@ fn explain(point: &ControlPoint, model: &Model, plane: &dyn Fn(Xy) -> Option<Xy>
         _ => (g, Pixel { line: v, ..q }),
     };
     let numbers = [("x", g.x), ("y", g.y), ("the column", q.column), ("the line", q.line)];
+    // More than one number may explain it; only the map can tell which.
+    let mut digits = Vec::new();
     for (which, (what, value)) in numbers.into_iter().enumerate() {
         let text = format!("{value}");
-        for (k, old) in text.char_indices().filter(|(_, c)| c.is_ascii_digit()) {
-            for digit in ('0'..='9').filter(|d| *d != old) {
-                let changed = format!("{}{digit}{}", &text[..k], &text[k + 1..]);
-                let Ok(v) = changed.parse::<f64>() else { continue };
-                let (ground, pixel) = with(which, v);
-                if fits(ground, pixel) {
-                    return Some(format!("one digit of {what} is likely wrong: {text} should be near {changed}"));
-                }
-            }
-        }
+        let changed = text.char_indices().filter(|(_, c)| c.is_ascii_digit()).find_map(|(k, old)| {
+            ('0'..='9').filter(|d| *d != old).map(|d| format!("{}{d}{}", &text[..k], &text[k + 1..])).find(|changed| {
+                changed.parse().is_ok_and(|v| {
+                    let (ground, pixel) = with(which, v);
+                    fits(ground, pixel)
+                })
+            })
+        });
+        digits.extend(changed.map(|changed| format!("{what} ({text} should be near {changed})")));
     }
-    None
+    (!digits.is_empty()).then(|| format!("one digit is likely wrong, of {}", digits.join(" or of ")))
 }
 
 #[cfg(test)]
@@ -141,7 +142,7 @@ mod tests {
         assert!(slip(&|p| p.pixel.line = -p.pixel.line).contains("sign of the line"));
         // 320 columns written as 820.
         let digit = slip(&|p| p.pixel.column += 500.0);
-        assert!(digit.contains("one digit of the column") && digit.contains("near 320"), "{digit}");
+        assert!(digit.contains("one digit") && digit.contains("the column") && digit.contains("near 320"), "{digit}");
     }
 
     #[test]
