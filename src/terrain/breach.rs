@@ -4,6 +4,7 @@
 //! their minimum. After Lindsay's (2016) hybrid of breaching and filling, with the search of Priority-Flood (Barnes, Lehman
 //! and Mulla 2014) run outward from the pit instead of inward from the edge.
 
+use super::ring::{STRIP, pits};
 use crate::raster::Raster;
 use rayon::prelude::*;
 use std::cmp::Reverse;
@@ -64,19 +65,16 @@ pub(super) fn breach(z: &mut Raster<f32>, hold: &(impl Fn(usize) -> Hold + Sync)
             || Search { from: vec![UNSEEN; side * side], touched: Vec::new(), heap: BinaryHeap::new() },
             |search, r| {
                 let mut edits = Vec::new();
-                let (n, m, s) = (ground.row(r - 1), ground.row(r), ground.row(r + 1));
+                let rows = [ground.row(r - 1), ground.row(r), ground.row(r + 1)];
                 for first in (1..w - 1).step_by(STRIP) {
                     let end = (first + STRIP).min(w - 1);
-                    // A strip at a time: most have no pit, and none is looked at twice.
-                    let around = first - 1..end + 1;
-                    if !has_pit(&n[around.clone()], &m[around.clone()], &s[around]) {
-                        continue;
-                    }
-                    for c in first..end {
-                        let v = m[c];
-                        let ring = [m[c - 1], m[c + 1], n[c - 1], n[c], n[c + 1], s[c - 1], s[c], s[c + 1]];
-                        if ring.iter().all(|&z| z > v) && hold(r * w + c) == Hold::Free {
-                            open(ground, c, r, hold, options, search, &mut edits);
+                    let mut is_pit = [false; STRIP];
+                    let is_pit = &mut is_pit[..end - first];
+                    if pits(rows.map(|row| &row[first - 1..end + 1]), is_pit) {
+                        for c in (first..end).filter(|c| is_pit[c - first]) {
+                            if hold(r * w + c) == Hold::Free {
+                                open(ground, c, r, hold, options, search, &mut edits);
+                            }
                         }
                     }
                 }
@@ -104,27 +102,6 @@ pub(super) fn breach(z: &mut Raster<f32>, hold: &(impl Fn(usize) -> Hold + Sync)
 
 /// Marks an edit as the pit's own new level.
 const RAISED: usize = 1 << (usize::BITS - 1);
-
-/// Cells of a row that are looked at together.
-const STRIP: usize = 64;
-
-/// Whether any value of the middle row but its first and last is lower than all its neighbours.
-#[inline]
-fn has_pit(n: &[f32], m: &[f32], s: &[f32]) -> bool {
-    let lower = |a: f32, b: f32| if a < b { a } else { b };
-    let mut column = [0f32; STRIP + 2];
-    let len = m.len();
-    let (n, s, column) = (&n[..len], &s[..len], &mut column[..len]);
-    for k in 0..len {
-        column[k] = lower(lower(n[k], s[k]), m[k]);
-    }
-    let mut any = false;
-    for k in 1..len - 1 {
-        let ring = lower(lower(n[k], s[k]), lower(column[k - 1], column[k + 1]));
-        any |= m[k] < ring;
-    }
-    any
-}
 
 /// Looks for the way out of the pit at (col, row) and notes what is to be raised and cut.
 fn open(

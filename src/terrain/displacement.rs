@@ -11,7 +11,7 @@
 
 use super::lattice::{Cover, Parents, Sites, Stencil};
 use super::noise::NoiseKey;
-use super::placement::{Placement, RowOf};
+use super::placement::{Placement, RowOf, Run};
 use super::roughness::StepShape;
 use super::surface::CoarseSurface;
 use crate::raster::Raster;
@@ -83,14 +83,14 @@ impl Kernels {
     }
 
     /// The kernel of a bin.
-    #[inline]
+    #[inline(always)]
     fn of(&self, bin: u32) -> &Kernel {
         &self.0[bin as usize % BINS]
     }
 }
 
 /// The bin of the direction (x, y) or its opposite. Without branches: four at a time.
-#[inline]
+#[inline(always)]
 fn bin_of(x: f32, y: f32) -> u32 {
     // Added to a number from 0 to 2^22, the sum's low bits are that number, rounded.
     const SHIFT: f32 = 8_388_608.0;
@@ -99,7 +99,7 @@ fn bin_of(x: f32, y: f32) -> u32 {
 }
 
 /// A number from 0 to 2 that grows with the angle of (x, y) or (-x, -y) over half a turn.
-#[inline]
+#[inline(always)]
 fn half_turn(x: f32, y: f32) -> f32 {
     let across = x.abs();
     let along = y.abs();
@@ -140,6 +140,7 @@ struct Tile {
     ground: Vec<f32>,
     line: Vec<f32>,
     sigmas: Vec<f32>,
+    runs: Vec<Run>,
     falls: [Fall; TILE / 2],
 }
 
@@ -162,6 +163,7 @@ impl StepNoise<'_> {
             ground: vec![0.0; STRIDE * STRIDE],
             line: Vec::new(),
             sigmas: vec![0.0; TILE / 2],
+            runs: Vec::new(),
             falls: [Fall { rise: 0.0, bin: 0 }; TILE / 2],
         };
         let mut bands: Vec<(usize, &mut [f32])> = Vec::new();
@@ -178,144 +180,11 @@ impl StepNoise<'_> {
             let mut c0 = 0;
             while c0 < cover.cols {
                 let cols = (if c0 == 0 { TILE - odd_col } else { TILE }).min(cover.cols - c0);
-                self.displace_tile(tile, parents, smooth, cover, kernels, (c0, r0, cols), band);
+                displace_tile(self, tile, parents, smooth, cover, kernels, (c0, r0, cols), band);
                 c0 += cols;
             }
         });
         out
-    }
-
-    /// One tile: `cols` columns from (c0, r0) of the cover, all rows of `band`.
-    #[allow(clippy::too_many_arguments)]
-    fn displace_tile(
-        &self,
-        tile: &mut Tile,
-        parents: Parents,
-        smooth: Option<&Raster<f32>>,
-        cover: Cover,
-        kernels: &Kernels,
-        (c0, r0, cols): (usize, usize, usize),
-        band: &mut [f32],
-    ) {
-        let (w, h) = (cover.cols, cover.rows);
-        let rows = band.len() / w;
-        // The even node at or before the tile's first, counted from the cover's corner; may be one outside.
-        let first_col = c0 as i64 - (cover.col + c0 as i64).rem_euclid(2);
-        let first_row = r0 as i64 - (cover.row + r0 as i64).rem_euclid(2);
-        let (end_col, end_row) = ((c0 + cols) as i64, (r0 + rows) as i64);
-        let rim = RIM as i64;
-        // Ground: the tile and its rim, as far as the cover goes.
-        let (g0, g1) = ((first_col - rim).max(0), (end_col + rim).min(w as i64));
-        let (h0, h1) = ((first_row - rim).max(0), (end_row + rim).min(h as i64));
-        let local = |c: i64, r: i64| (r - first_row + rim) as usize * STRIDE + (c - first_col + rim) as usize;
-        let n = (g1 - g0) as usize;
-        for r in h0..h1 {
-            let at = local(g0, r);
-            let base = &mut tile.base[at..at + n];
-            parents.interpolate(cover.col + g0, cover.row + r, (self.stencil, SOFTEN), &mut tile.line, base);
-            if let Some(smooth) = smooth {
-                let s = &smooth.row(r as usize)[g0 as usize..g1 as usize];
-                let ground = &mut tile.ground[at..at + n];
-                ground.iter_mut().zip(base.iter().zip(s)).for_each(|(g, (b, s))| *g = b + s);
-            }
-        }
-        for l in 0..rows + 2 * NOISE_RIM + (r0 as i64 - first_row) as usize {
-            let row = cover.row + first_row + l as i64 - NOISE_RIM as i64;
-            let line = &mut tile.noise[l * NOISE_STRIDE..(l + 1) * NOISE_STRIDE];
-            self.key.fill_row(cover.col + first_col - NOISE_RIM as i64, row, line);
-        }
-        let quads = ((end_col - first_col + 1) / 2) as usize;
-        let shape = self.shape;
-        let ridge_scale = 1.0 / (1.0 + shape.ridge * shape.ridge).sqrt();
-        let ridge = shape.ridge * INVERSE_SPREAD * ridge_scale;
-        let (fall_share, steepness) = (log2(shape.fall_share), log2(shape.steepness));
-        // Quads whose surroundings the cover holds.
-        let first_quad = if first_col < 1 { ((2 - first_col) / 2) as usize } else { 0 };
-        let end_quad = quads.min(((w as i64 - 1 - first_col) / 2).max(0) as usize);
-        let spacing = self.sites.spacing;
-        let (noise, base) = (&tile.noise, &mut tile.base);
-        for qr in 0..((end_row - first_row + 1) / 2) as usize {
-            let row = first_row + 2 * qr as i64;
-            let centre = RowOf {
-                col: (cover.col + first_col) * spacing,
-                row: (cover.row + row) * spacing,
-                spacing: 2 * spacing,
-                offset: self.sites.offset + 0.5 * spacing as f64,
-            };
-            let sigmas = &mut tile.sigmas[..quads];
-            self.surface.sigma_row(self.placement, centre, shape.gain, sigmas);
-            if row < 1 || row + 2 >= h as i64 {
-                continue;
-            }
-            let ground: &[f32] = if smooth.is_some() { &tile.ground } else { base };
-            let (mut upper_moves, mut lower_moves) = ([[0f32; 2]; TILE / 2], [[0f32; 2]; TILE / 2]);
-            let g = &ground[(2 * qr + RIM - 1) * STRIDE..(2 * qr + RIM + 3) * STRIDE];
-            let (g0, g) = g.split_at(STRIDE);
-            let (g1, g) = g.split_at(STRIDE);
-            let (g2, g3) = g.split_at(STRIDE);
-            let falls = &mut tile.falls;
-            for (q, fall) in falls.iter_mut().enumerate().take(quads) {
-                let k = 2 * q + RIM;
-                let x = (g1[k + 2] - g1[k - 1]) + (g2[k + 2] - g2[k - 1]);
-                let y = (g3[k] - g0[k]) + (g3[k + 1] - g0[k + 1]);
-                let rise = (x * x + y * y).sqrt() * (1.0 / 6.0);
-                *fall = Fall { rise, bin: bin_of(x, y) };
-            }
-            if shape.slope_exponent > 0.0 {
-                for (sigma, fall) in sigmas.iter_mut().zip(falls.iter()) {
-                    let (of_sigma, of_rise) = (log2(*sigma), log2(fall.rise));
-                    let by_fall = least(of_rise - of_sigma + fall_share, MOST_FALL_LOG2) * shape.slope_exponent;
-                    let by_slope = least(of_rise + steepness, 0.0) * shape.gentleness;
-                    *sigma *= exp2(by_fall + by_slope);
-                }
-            }
-            for q in first_quad..end_quad {
-                let (amplitude, bin) = (sigmas[q], falls[q].bin);
-                if amplitude <= 0.0 {
-                    continue;
-                }
-                let start = 2 * qr * NOISE_STRIDE + 2 * q;
-                let Some(near) = noise[start..].first_chunk::<NEAR>() else { continue };
-                let mut sum = [0f32; 4];
-                for &(offset, weight) in kernels.of(bin) {
-                    // All offsets are below the mask; it only tells the compiler so.
-                    let at = offset as usize & NEAR_MASK;
-                    let four = [near[at], near[at + 1], near[at + NOISE_STRIDE], near[at + NOISE_STRIDE + 1]];
-                    for i in 0..4 {
-                        sum[i] += weight * four[i];
-                    }
-                }
-                let moved = sum.map(|n| {
-                    // Beyond three sigma lie needles.
-                    let n = n.clamp(-MOST_NOISE, MOST_NOISE);
-                    amplitude * (ridge_scale * n + ridge * (n.abs() - MEAN_MAGNITUDE))
-                });
-                upper_moves[q] = [moved[0], moved[1]];
-                lower_moves[q] = [moved[2], moved[3]];
-            }
-            // The quads above have been read: this row may change only after the next quad row is done with it. So moves go
-            // straight to the result.
-            for (half, moves) in [upper_moves, lower_moves].iter().enumerate() {
-                let r = row + half as i64;
-                if r < r0 as i64 || r >= end_row {
-                    continue;
-                }
-                let from = local(c0 as i64, r);
-                let to = (r as usize - r0) * w + c0;
-                let skip = (c0 as i64 - first_col) as usize;
-                let (out, base) = (&mut band[to..to + cols], &base[from..from + cols]);
-                let moves = &moves.as_flattened()[skip..];
-                out.iter_mut().zip(base.iter().zip(moves)).for_each(|(v, (b, m))| *v = b + m);
-            }
-        }
-        // Rows at the cover's rim that no quad could move.
-        for r in r0..r0 + rows {
-            let row = r as i64 - (cover.row + r as i64).rem_euclid(2);
-            if row < 1 || row + 2 >= h as i64 {
-                let (from, to) = (local(c0 as i64, r as i64), (r - r0) * w + c0);
-                band[to..to + cols].copy_from_slice(&tile.base[from..from + cols]);
-            }
-        }
     }
 
     /// The nodes of `cover`, interpolated; midpoints (all, at the centres of cells or the top) displaced by a draw each.
@@ -323,28 +192,184 @@ impl StepNoise<'_> {
         let mut out = Raster::filled(cover.cols, cover.rows, 0f32);
         let cols = cover.cols;
         out.values.par_chunks_mut(cols).enumerate().for_each_init(
-            || (Vec::new(), vec![0f32; cols], vec![0f32; cols]),
-            |(line, sigmas, noise), (l, row)| {
-                let r = cover.row + l as i64;
-                parents.interpolate(cover.col, r, (self.stencil, 0.0), line, row);
-                self.surface.sigma_row(self.placement, self.sites.row(l), self.shape.gain, sigmas);
-                self.key.fill_row(cover.col, r, noise);
-                if !all {
-                    // By parity of the column: nodes of the level above stay, edges move less than centres.
-                    let share = if r.rem_euclid(2) == 1 { [EDGE_SHARE, 1.0] } else { [0.0, EDGE_SHARE] };
-                    let odd = cover.col.rem_euclid(2) as usize;
-                    sigmas.iter_mut().enumerate().for_each(|(k, s)| *s *= share[(k + odd) % 2]);
-                }
-                row.iter_mut().zip(sigmas.iter().zip(noise.iter())).for_each(|(v, (s, n))| *v += s * n);
+            || Scratch { line: Vec::new(), sigmas: vec![0.0; cols], noise: vec![0.0; cols], runs: Vec::new() },
+            |scratch, (l, row)| {
+                midpoint_row(self, parents, cover, l, all, scratch, row);
             },
         );
         out
     }
 }
 
+/// One tile: `cols` columns from (c0, r0) of the cover, all rows of `band`.
+#[multiversion::multiversion(targets("x86_64+avx+avx2"))]
+#[allow(clippy::too_many_arguments)]
+fn displace_tile(
+    of: &StepNoise,
+    tile: &mut Tile,
+    parents: Parents,
+    smooth: Option<&Raster<f32>>,
+    cover: Cover,
+    kernels: &Kernels,
+    (c0, r0, cols): (usize, usize, usize),
+    band: &mut [f32],
+) {
+    let (w, h) = (cover.cols, cover.rows);
+    let rows = band.len() / w;
+    // The even node at or before the tile's first, counted from the cover's corner; may be one outside.
+    let first_col = c0 as i64 - (cover.col + c0 as i64).rem_euclid(2);
+    let first_row = r0 as i64 - (cover.row + r0 as i64).rem_euclid(2);
+    let (end_col, end_row) = ((c0 + cols) as i64, (r0 + rows) as i64);
+    let rim = RIM as i64;
+    // Ground: the tile and its rim, as far as the cover goes.
+    let (g0, g1) = ((first_col - rim).max(0), (end_col + rim).min(w as i64));
+    let (h0, h1) = ((first_row - rim).max(0), (end_row + rim).min(h as i64));
+    let local = |c: i64, r: i64| (r - first_row + rim) as usize * STRIDE + (c - first_col + rim) as usize;
+    let n = (g1 - g0) as usize;
+    for r in h0..h1 {
+        let at = local(g0, r);
+        let base = &mut tile.base[at..at + n];
+        parents.interpolate(cover.col + g0, cover.row + r, (of.stencil, SOFTEN), &mut tile.line, base);
+        if let Some(smooth) = smooth {
+            let s = &smooth.row(r as usize)[g0 as usize..g1 as usize];
+            let ground = &mut tile.ground[at..at + n];
+            ground.iter_mut().zip(base.iter().zip(s)).for_each(|(g, (b, s))| *g = b + s);
+        }
+    }
+    for l in 0..rows + 2 * NOISE_RIM + (r0 as i64 - first_row) as usize {
+        let row = cover.row + first_row + l as i64 - NOISE_RIM as i64;
+        let line = &mut tile.noise[l * NOISE_STRIDE..(l + 1) * NOISE_STRIDE];
+        of.key.fill_row(cover.col + first_col - NOISE_RIM as i64, row, line);
+    }
+    let quads = ((end_col - first_col + 1) / 2) as usize;
+    let shape = of.shape;
+    let ridge_scale = 1.0 / (1.0 + shape.ridge * shape.ridge).sqrt();
+    let ridge = shape.ridge * INVERSE_SPREAD * ridge_scale;
+    let (fall_share, steepness) = (log2(shape.fall_share), log2(shape.steepness));
+    // Quads whose surroundings the cover holds.
+    let first_quad = if first_col < 1 { ((2 - first_col) / 2) as usize } else { 0 };
+    let end_quad = quads.min(((w as i64 - 1 - first_col) / 2).max(0) as usize);
+    let spacing = of.sites.spacing;
+    let (noise, base) = (&tile.noise, &mut tile.base);
+    for qr in 0..((end_row - first_row + 1) / 2) as usize {
+        let row = first_row + 2 * qr as i64;
+        let centre = RowOf {
+            col: (cover.col + first_col) * spacing,
+            row: (cover.row + row) * spacing,
+            spacing: 2 * spacing,
+            offset: of.sites.offset + 0.5 * spacing as f64,
+        };
+        let sigmas = &mut tile.sigmas[..quads];
+        of.surface.sigma_row(of.placement, centre, shape.gain, &mut tile.runs, sigmas);
+        if row < 1 || row + 2 >= h as i64 {
+            continue;
+        }
+        let ground: &[f32] = if smooth.is_some() { &tile.ground } else { base };
+        let (mut upper_moves, mut lower_moves) = ([[0f32; 2]; TILE / 2], [[0f32; 2]; TILE / 2]);
+        let g = &ground[(2 * qr + RIM - 1) * STRIDE..(2 * qr + RIM + 3) * STRIDE];
+        let (g0, g) = g.split_at(STRIDE);
+        let (g1, g) = g.split_at(STRIDE);
+        let (g2, g3) = g.split_at(STRIDE);
+        let falls = &mut tile.falls;
+        for (q, fall) in falls.iter_mut().enumerate().take(quads) {
+            let k = 2 * q + RIM;
+            let x = (g1[k + 2] - g1[k - 1]) + (g2[k + 2] - g2[k - 1]);
+            let y = (g3[k] - g0[k]) + (g3[k + 1] - g0[k + 1]);
+            let rise = (x * x + y * y).sqrt() * (1.0 / 6.0);
+            *fall = Fall { rise, bin: bin_of(x, y) };
+        }
+        if shape.slope_exponent > 0.0 {
+            for (sigma, fall) in sigmas.iter_mut().zip(falls.iter()) {
+                let (of_sigma, of_rise) = (log2(*sigma), log2(fall.rise));
+                let by_fall = least(of_rise - of_sigma + fall_share, MOST_FALL_LOG2) * shape.slope_exponent;
+                let by_slope = least(of_rise + steepness, 0.0) * shape.gentleness;
+                *sigma *= exp2(by_fall + by_slope);
+            }
+        }
+        for q in first_quad..end_quad {
+            let (amplitude, bin) = (sigmas[q], falls[q].bin);
+            if amplitude <= 0.0 {
+                continue;
+            }
+            let start = 2 * qr * NOISE_STRIDE + 2 * q;
+            let Some(near) = noise[start..].first_chunk::<NEAR>() else { continue };
+            let mut sum = [0f32; 4];
+            for &(offset, weight) in kernels.of(bin) {
+                // All offsets are below the mask; it only tells the compiler so.
+                let at = offset as usize & NEAR_MASK;
+                let four = [near[at], near[at + 1], near[at + NOISE_STRIDE], near[at + NOISE_STRIDE + 1]];
+                for i in 0..4 {
+                    sum[i] += weight * four[i];
+                }
+            }
+            let moved = sum.map(|n| {
+                // Beyond three sigma lie needles.
+                let n = n.clamp(-MOST_NOISE, MOST_NOISE);
+                amplitude * (ridge_scale * n + ridge * (n.abs() - MEAN_MAGNITUDE))
+            });
+            upper_moves[q] = [moved[0], moved[1]];
+            lower_moves[q] = [moved[2], moved[3]];
+        }
+        // The quads above have been read: this row may change only after the next quad row is done with it. So moves go
+        // straight to the result.
+        for (half, moves) in [upper_moves, lower_moves].iter().enumerate() {
+            let r = row + half as i64;
+            if r < r0 as i64 || r >= end_row {
+                continue;
+            }
+            let from = local(c0 as i64, r);
+            let to = (r as usize - r0) * w + c0;
+            let skip = (c0 as i64 - first_col) as usize;
+            let (out, base) = (&mut band[to..to + cols], &base[from..from + cols]);
+            let moves = &moves.as_flattened()[skip..];
+            out.iter_mut().zip(base.iter().zip(moves)).for_each(|(v, (b, m))| *v = b + m);
+        }
+    }
+    // Rows at the cover's rim that no quad could move.
+    for r in r0..r0 + rows {
+        let row = r as i64 - (cover.row + r as i64).rem_euclid(2);
+        if row < 1 || row + 2 >= h as i64 {
+            let (from, to) = (local(c0 as i64, r as i64), (r - r0) * w + c0);
+            band[to..to + cols].copy_from_slice(&tile.base[from..from + cols]);
+        }
+    }
+}
+
+/// Memory of one thread for whole rows.
+struct Scratch {
+    line: Vec<f32>,
+    sigmas: Vec<f32>,
+    noise: Vec<f32>,
+    runs: Vec<Run>,
+}
+
+/// One row of [`StepNoise::at_midpoints`].
+#[multiversion::multiversion(targets("x86_64+avx+avx2"))]
+fn midpoint_row(
+    of: &StepNoise,
+    parents: Parents,
+    cover: Cover,
+    l: usize,
+    all: bool,
+    Scratch { line, sigmas, noise, runs }: &mut Scratch,
+    row: &mut [f32],
+) {
+    let r = cover.row + l as i64;
+    parents.interpolate(cover.col, r, (of.stencil, 0.0), line, row);
+    of.surface.sigma_row(of.placement, of.sites.row(l), of.shape.gain, runs, sigmas);
+    of.key.fill_row(cover.col, r, noise);
+    if !all {
+        // By parity of the column: nodes of the level above stay, edges move less than centres.
+        let share = if r.rem_euclid(2) == 1 { [EDGE_SHARE, 1.0] } else { [0.0, EDGE_SHARE] };
+        let share = if cover.col.rem_euclid(2) == 1 { [share[1], share[0]] } else { share };
+        sigmas.iter_mut().enumerate().for_each(|(k, s)| *s *= if k % 2 == 0 { share[0] } else { share[1] });
+    }
+    row.iter_mut().zip(sigmas.iter().zip(noise.iter())).for_each(|(v, (s, n))| *v += s * n);
+}
+
 /// The logarithm of x > 0 to base 2, to 0.001, by the bits of a float and a short polynomial: the same on every machine, and
 /// four at a time. At most -120 for 0.
-#[inline]
+#[inline(always)]
 fn log2(x: f32) -> f32 {
     let bits = x.to_bits() as i32;
     let exponent = ((bits >> 23) - 127) as f32;
@@ -354,7 +379,7 @@ fn log2(x: f32) -> f32 {
 }
 
 /// 2 to the power y, to 0.02 %; 0 or nearly so below -100.
-#[inline]
+#[inline(always)]
 fn exp2(y: f32) -> f32 {
     // Added to a number within ±2^22, the sum is that number rounded to a whole one.
     const SHIFT: f32 = 12_582_912.0;
@@ -366,7 +391,7 @@ fn exp2(y: f32) -> f32 {
     scale * (1.0 + f * (std::f32::consts::LN_2 + f * (0.240_226 + f * (0.055_504 + f * 0.009_618))))
 }
 
-#[inline]
+#[inline(always)]
 fn least(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }
 }

@@ -8,7 +8,7 @@
 use super::breach::{BreachOptions, Hold, breach};
 use super::displacement::{self, Kernels, StepNoise};
 use super::lattice::{self, Cover, Parents, Sites};
-use super::means::{self, Blocks, Straddle, Weights};
+use super::means::{self, Straddle, Under, Weights};
 use super::noise::NoiseKey;
 use super::roughness::{Step, StepShape};
 use super::{CoarseMode, Detail, PlacedSurface, RefineOptions, Stencil, Terrain, lattice_levels};
@@ -112,14 +112,9 @@ fn descend(terrain: &Terrain, covers: &[Cover], last: u32, options: &RefineOptio
             && let Some(smooth) = smooth
         {
             let everywhere = Weights::new(cover.cols, cover.rows, 1.0);
-            Blocks::gather(&z, sites, Straddle::None, placement, &everywhere).correct_to_zero(
-                surface,
-                &mut z,
-                sites,
-                placement,
-                4,
-                &everywhere,
-            );
+            let under = Under { surface, placement, sites, straddle: Straddle::None };
+            let blocks = means::settle(&mut z, under, &everywhere, &|_, _, _: &mut [f32]| (), None);
+            means::add(&mut z, under, &everywhere, &blocks.correction(under, |_| 0.0, 4));
             z.values.par_iter_mut().zip(&smooth.values).for_each(|(a, b)| *a += b);
             whole = true;
             if drained {

@@ -38,7 +38,7 @@ impl Sites {
     }
 
     /// Position of value (k, l) in the coarse raster.
-    #[inline]
+    #[inline(always)]
     pub(super) fn place(&self, placement: &Placement, k: i64, l: i64) -> Uv {
         placement.at((self.col0 + k) * self.spacing, (self.row0 + l) * self.spacing, self.offset, self.offset)
     }
@@ -46,7 +46,7 @@ impl Sites {
 
 impl Sites {
     /// The values of row `l`, from the first column.
-    #[inline]
+    #[inline(always)]
     pub(super) fn row(&self, l: usize) -> RowOf {
         let s = self.spacing;
         RowOf { col: self.col0 * s, row: (self.row0 + l as i64) * s, spacing: s, offset: self.offset }
@@ -69,20 +69,20 @@ pub(super) fn corners(window: Window) -> Cover {
     Window { col: window.col - 1, row: window.row - 1, cols: window.cols + 3, rows: window.rows + 3 }
 }
 
-#[inline]
+#[inline(always)]
 fn four(a: f32, b: f32, c: f32, d: f32, soft: f32) -> f32 {
     // (-1, 9, 9, -1)/16 for soft 0, written in differences: equal values give that value to the bit.
     b + 0.5 * (c - b) + ((b - a) + (c - d)) * (1.0 / 16.0 - 0.5 * soft)
 }
 
 /// A shared node: itself for soft 0, drawn towards its neighbours else.
-#[inline]
+#[inline(always)]
 fn shared(a: f32, b: f32, c: f32, soft: f32) -> f32 {
     b + soft * ((a - b) + (c - b))
 }
 
 /// A quarter of the way from b to c: the cubic through four nodes, (-7, 105, 35, -5)/128, in differences.
-#[inline]
+#[inline(always)]
 fn quarter(a: f32, b: f32, c: f32, d: f32) -> f32 {
     b + (35.0 * (c - b) + 7.0 * (b - a) + 5.0 * (b - d)) * (1.0 / 128.0)
 }
@@ -104,6 +104,7 @@ impl Parents<'_> {
     /// The values of row `r` (absolute), columns from `col` on, into `out`. `line` is scratch. `soft` leads from the
     /// interpolating scheme of the [`Stencil`] (0) to the cubic B-spline's (1/8), which rounds the shared nodes off. Cost: two
     /// interpolations of four nodes a value.
+    #[inline(always)]
     pub(super) fn interpolate(
         &self,
         col: i64,
@@ -173,7 +174,7 @@ enum Along {
     ThreeQuarters,
 }
 
-#[inline]
+#[inline(always)]
 fn blend(line: &mut [f32], [a, b, c, d]: [&[f32]; 4], f: impl Fn(f32, f32, f32, f32) -> f32) {
     let n = line.len();
     let (a, b, c, d) = (&a[..n], &b[..n], &c[..n], &d[..n]);
@@ -183,7 +184,7 @@ fn blend(line: &mut [f32], [a, b, c, d]: [&[f32]; 4], f: impl Fn(f32, f32, f32, 
 }
 
 /// Two values per parent: `even` and `odd` of the four parents around. `starts_odd` leaves out the first.
-#[inline]
+#[inline(always)]
 fn in_pairs(
     line: &[f32],
     starts_odd: bool,

@@ -11,11 +11,13 @@ use super::surface::CoarseSurface;
 use crate::grid::Window;
 use crate::raster::Raster;
 use rayon::prelude::*;
+use std::collections::HashSet;
+use std::sync::Mutex;
 
 /// Fixed-point steps in a metre.
 const STEPS_PER_M: f64 = 65_536.0;
-/// Taps each side of the centre of the inverse filter; the first one left out weighs at most 2e-4: the next round takes it.
-const TAPS: i64 = 4;
+/// Taps each side of the centre of the inverse filter; the first one left out weighs 5e-5: of no matter below 200 m.
+const TAPS: i64 = 7;
 /// Blocks whose cells are on the average freer than the second share keep their mean; those less free than the first do not.
 const HELD_SHARE: f64 = 0.1;
 const FREE_SHARE: f64 = 0.4;
@@ -27,15 +29,31 @@ pub(super) const REACH_COARSE: usize = TAPS as usize + 3;
 /// How freely each value may be moved, 0 to 1; below 0 where it does not count: water.
 pub(super) type Weights = Sparse<f32>;
 
+/// Where fine values lie over the coarse cells whose means they are to keep.
+#[derive(Clone, Copy)]
+pub(super) struct Under<'a> {
+    pub(super) surface: &'a CoarseSurface,
+    pub(super) placement: &'a Placement,
+    pub(super) sites: Sites,
+    pub(super) straddle: Straddle,
+}
+
 /// Sum, weight and count (cells, or units of area) of the fine cells of each coarse cell over a rectangle of the coarse raster.
 pub(super) struct Blocks {
-    col0: i64,
-    row0: i64,
-    cols: usize,
-    rows: usize,
+    frame: Window,
     sum: Vec<i64>,
     weight: Vec<i64>,
     count: Vec<u64>,
+}
+
+/// A spline that brings block means to the coarse values.
+pub(super) struct Correction {
+    frame: Window,
+    coefficients: Vec<f32>,
+    /// Whether it moves anything in a block.
+    moves: Vec<bool>,
+    /// Whether a block's mean may change by it: it moves something there, or in a cell that lies across the block's edge.
+    dirty: Vec<bool>,
 }
 
 /// How the cells of a fine grid meet the coarse cells.
@@ -69,74 +87,174 @@ pub struct MeanAgreement {
     pub blocks: u64,
 }
 
+/// Index in a rectangle of coarse cells of the one in column i and row j.
+#[inline(always)]
+fn index_in(frame: &Window, i: i64, j: i64) -> Option<usize> {
+    let (c, r) = (i - frame.col, j - frame.row);
+    (c >= 0 && r >= 0 && c < frame.cols as i64 && r < frame.rows as i64).then(|| r as usize * frame.cols + c as usize)
+}
+
+/// Rows that are worked on together: a good part of the nearest large cache.
+fn rows_in_band(cols: usize) -> usize {
+    const CELLS: usize = 1 << 17;
+    (CELLS / cols.max(1)).clamp(1, 64)
+}
+
+/// Gathers `z` by coarse cells, as they are after `hold` (column of the first value, row, values) has put right what it must.
+///
+/// With `after`, its correction is added first, and only where it moves anything are cells held and means taken anew: the
+/// others stay as the given blocks have them. Cost: one pass.
+pub(super) fn settle(
+    z: &mut Raster<f32>,
+    under: Under,
+    weight: &Weights,
+    hold: &(impl Fn(usize, usize, &mut [f32]) + Sync),
+    after: Option<(Correction, Blocks)>,
+) -> Blocks {
+    let cols = z.cols;
+    let frame = coarse_frame(under.sites, 0, (cols, z.rows), under.placement);
+    let (correction, total) = match after {
+        Some((correction, before)) => {
+            let kept = before.without(&correction.dirty);
+            (Some(correction), kept)
+        }
+        None => (None, Blocks::empty(frame)),
+    };
+    let correction = correction.as_ref();
+    let total = Mutex::new(total);
+    let band_rows = rows_in_band(cols);
+    z.values.par_chunks_mut(band_rows * cols).enumerate().for_each(|(b, band)| {
+        let row0 = b * band_rows;
+        let frame = coarse_frame(under.sites, row0, (cols, band.len() / cols), under.placement);
+        if correction.is_some_and(|c| !c.is_dirty_in(&frame)) {
+            return;
+        }
+        let mut part = Blocks::empty(frame);
+        settle_band(band, row0, cols, under, weight, hold, correction, &mut part);
+        if let Ok(mut total) = total.lock() {
+            total.take_in(&part);
+        }
+    });
+    total.into_inner().unwrap_or_else(|_| Blocks::empty(frame))
+}
+
+/// The rows from `row0` on of [`settle`].
+#[multiversion::multiversion(targets("x86_64+avx+avx2"))]
+#[allow(clippy::too_many_arguments)]
+fn settle_band<H: Fn(usize, usize, &mut [f32]) + Sync>(
+    band: &mut [f32],
+    row0: usize,
+    cols: usize,
+    under: Under,
+    weight: &Weights,
+    hold: &H,
+    correction: Option<&Correction>,
+    part: &mut Blocks,
+) {
+    let Under { placement, sites, straddle, .. } = under;
+    let (mut runs, mut corners) = (Vec::new(), Vec::new());
+    for (k, row) in band.chunks_mut(cols).enumerate() {
+        let r = row0 + k;
+        placement.runs(sites.row(r), cols, 0.0, &mut runs);
+        for run in &runs {
+            let mut fresh = true;
+            if let Some(correction) = correction {
+                let Some(block) = index_in(&correction.frame, run.i, run.j) else { continue };
+                fresh = correction.dirty[block];
+                if correction.moves[block] {
+                    correction.add_run(&mut row[run.start..run.end], r, run, weight);
+                }
+            }
+            if fresh {
+                hold(run.start, r, &mut row[run.start..run.end]);
+                if straddle == Straddle::None {
+                    part.add_run(&row[run.start..run.end], r, run, weight);
+                }
+            }
+        }
+        if straddle == Straddle::ByArea {
+            let is_fresh =
+                |i, j| correction.is_none_or(|c| index_in(&c.frame, i, j).is_some_and(|block| c.dirty[block]));
+            part.add_by_area(row, r, sites, placement, weight, &is_fresh, &mut corners);
+        }
+    }
+}
+
+/// Adds a correction to `z`, each cell's share by its weight. Cost: one pass over what it moves.
+pub(super) fn add(z: &mut Raster<f32>, under: Under, weight: &Weights, correction: &Correction) {
+    let cols = z.cols;
+    let band_rows = rows_in_band(cols);
+    z.values.par_chunks_mut(band_rows * cols).enumerate().for_each(|(b, band)| {
+        let row0 = b * band_rows;
+        let frame = coarse_frame(under.sites, row0, (cols, band.len() / cols), under.placement);
+        if correction.is_dirty_in(&frame) {
+            add_to_band(band, row0, cols, under, weight, correction);
+        }
+    });
+}
+
+/// The rows from `row0` on of [`add`].
+#[multiversion::multiversion(targets("x86_64+avx+avx2"))]
+fn add_to_band(band: &mut [f32], row0: usize, cols: usize, under: Under, weight: &Weights, correction: &Correction) {
+    let mut runs = Vec::new();
+    for (k, row) in band.chunks_mut(cols).enumerate() {
+        let r = row0 + k;
+        under.placement.runs(under.sites.row(r), cols, 0.0, &mut runs);
+        for run in &runs {
+            if index_in(&correction.frame, run.i, run.j).is_some_and(|block| correction.moves[block]) {
+                correction.add_run(&mut row[run.start..run.end], r, run, weight);
+            }
+        }
+    }
+}
+
 impl Blocks {
-    /// Index of the coarse cell in column i and row j.
-    fn index(&self, i: i64, j: i64) -> Option<usize> {
-        let (c, r) = (i - self.col0, j - self.row0);
-        (c >= 0 && r >= 0 && c < self.cols as i64 && r < self.rows as i64).then(|| r as usize * self.cols + c as usize)
+    fn empty(frame: Window) -> Blocks {
+        let n = frame.cols * frame.rows;
+        Blocks { frame, sum: vec![0; n], weight: vec![0; n], count: vec![0; n] }
     }
 
-    /// Gathers `z` by the coarse cells that the values' cells lie in, those that lie across several as `straddle` says. Cost: one
-    /// pass.
-    pub(super) fn gather(
-        z: &Raster<f32>,
-        sites: Sites,
-        straddle: Straddle,
-        placement: &Placement,
-        weight: &Weights,
-    ) -> Blocks {
-        let frame = coarse_frame(sites, (z.cols, z.rows), placement);
-        let empty = || Blocks {
-            col0: frame.col,
-            row0: frame.row,
-            cols: frame.cols,
-            rows: frame.rows,
-            sum: vec![0; frame.cols * frame.rows],
-            weight: vec![0; frame.cols * frame.rows],
-            count: vec![0; frame.cols * frame.rows],
-        };
-        let threads = rayon::current_num_threads();
-        let band = z.rows.div_ceil(threads).max(1);
-        z.values
-            .par_chunks(band * z.cols)
-            .enumerate()
-            .map(|(b, values)| {
-                let mut blocks = empty();
-                if straddle == Straddle::ByArea {
-                    blocks.add_by_area(values, b * band, z.cols, sites, placement, weight);
-                    return blocks;
-                }
-                for (k, row) in values.chunks(z.cols).enumerate() {
-                    let r = b * band + k;
-                    placement.runs(sites.row(r), row.len(), 0.0, |run| blocks.add_run(row, r, &run, weight));
-                }
-                blocks
-            })
-            .reduce(empty, |mut a, b| {
-                for i in 0..a.sum.len() {
-                    a.sum[i] += b.sum[i];
-                    a.weight[i] += b.weight[i];
-                    a.count[i] += b.count[i];
-                }
-                a
-            })
+    /// The same without what was gathered for the blocks marked.
+    fn without(mut self, marked: &[bool]) -> Blocks {
+        for i in marked.iter().enumerate().filter(|(_, m)| **m).map(|(i, _)| i) {
+            (self.sum[i], self.weight[i], self.count[i]) = (0, 0, 0);
+        }
+        self
     }
 
-    /// Adds the values of row `r` that lie in one block.
-    #[inline]
-    fn add_run(&mut self, row: &[f32], r: usize, run: &Run, weight: &Weights) {
-        let Some(block) = self.index(run.i, run.j) else { return };
-        let values = &row[run.start..run.end];
+    /// Adds what `part` has gathered; whole numbers, so that the order of parts does not matter.
+    fn take_in(&mut self, part: &Blocks) {
+        for j in 0..part.frame.rows {
+            for i in 0..part.frame.cols {
+                let from = j * part.frame.cols + i;
+                if part.count[from] == 0 {
+                    continue;
+                }
+                let (c, r) = (part.frame.col + i as i64, part.frame.row + j as i64);
+                if let Some(to) = index_in(&self.frame, c, r) {
+                    self.sum[to] += part.sum[from];
+                    self.weight[to] += part.weight[from];
+                    self.count[to] += part.count[from];
+                }
+            }
+        }
+    }
+
+    /// Adds the values of a run, which lie in one block.
+    #[inline(always)]
+    fn add_run(&mut self, values: &[f32], r: usize, run: &Run, weight: &Weights) {
+        let Some(block) = index_in(&self.frame, run.i, run.j) else { return };
         if all_free(weight, run, r) {
             // Differences from the first value: equal values give their mean to the bit.
             let first = values[0];
-            let mut lanes = [0f32; 4];
-            let mut fours = values.chunks_exact(4);
-            for four in &mut fours {
-                (0..4).for_each(|i| lanes[i] += four[i] - first);
+            let mut lanes = [0f32; 8];
+            let (eights, rest) = values.as_chunks::<8>();
+            for eight in eights {
+                (0..8).for_each(|i| lanes[i] += eight[i] - first);
             }
-            let rest: f32 = fours.remainder().iter().map(|v| v - first).sum();
-            let sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]) + rest;
+            rest.iter().enumerate().for_each(|(i, v)| lanes[i] += v - first);
+            let fours = [lanes[0] + lanes[4], lanes[1] + lanes[5], lanes[2] + lanes[6], lanes[3] + lanes[7]];
+            let sum = (fours[0] + fours[2]) + (fours[1] + fours[3]);
             let sum = f64::from(first) * values.len() as f64 + f64::from(sum);
             self.sum[block] += whole_below(sum * STEPS_PER_M + 0.5);
             self.weight[block] += 256 * values.len() as i64;
@@ -153,37 +271,41 @@ impl Blocks {
         }
     }
 
-    /// Adds the rows from `row0` on of a raster `cols` wide, each value's cell divided by area.
+    /// Adds the values of row `r`, each value's cell divided by area over the blocks that are `fresh`. `corners` is scratch.
+    #[allow(clippy::too_many_arguments)]
     fn add_by_area(
         &mut self,
-        values: &[f32],
-        row0: usize,
-        cols: usize,
+        row: &[f32],
+        r: usize,
         sites: Sites,
         placement: &Placement,
         weight: &Weights,
+        is_fresh: &impl Fn(i64, i64) -> bool,
+        corners: &mut Vec<Uv>,
     ) {
-        let corners = Sites { offset: sites.offset - 0.5, ..sites };
-        let corner_row =
-            |l: usize| -> Vec<Uv> { (0..=cols).map(|k| corners.place(placement, k as i64, l as i64)).collect() };
-        let mut below = corner_row(row0);
-        for (k, row) in values.chunks(cols).enumerate() {
-            let above = std::mem::replace(&mut below, corner_row(row0 + k + 1));
-            for (c, &v) in row.iter().enumerate() {
-                let share = weight.at(c, row0 + k);
-                if share < 0.0 {
-                    continue;
-                }
-                let steps = whole_below(f64::from(v) * STEPS_PER_M + 0.5);
-                let share = i64::from((share * 256.0) as i32);
-                overlap::divide([above[c], above[c + 1], below[c + 1], below[c]], |i, j, area| {
-                    if let Some(block) = self.index(i, j) {
-                        self.sum[block] += steps * area;
-                        self.weight[block] += share * area;
-                        self.count[block] += area as u64;
-                    }
-                });
+        let at = Sites { offset: sites.offset - 0.5, ..sites };
+        let n = row.len() + 1;
+        // The corners above, then those below.
+        corners.clear();
+        placement.places(at.row(r), n, corners);
+        placement.places(at.row(r + 1), n, corners);
+        let (above, below) = corners.split_at(n);
+        for (c, &v) in row.iter().enumerate() {
+            let share = weight.at(c, r);
+            if share < 0.0 {
+                continue;
             }
+            let steps = whole_below(f64::from(v) * STEPS_PER_M + 0.5);
+            let share = i64::from((share * 256.0) as i32);
+            overlap::divide([above[c], above[c + 1], below[c + 1], below[c]], |i, j, area| {
+                if let Some(block) = index_in(&self.frame, i, j)
+                    && is_fresh(i, j)
+                {
+                    self.sum[block] += steps * area;
+                    self.weight[block] += share * area;
+                    self.count[block] += area as u64;
+                }
+            });
         }
     }
 
@@ -193,7 +315,7 @@ impl Blocks {
     }
 
     fn target(&self, i: usize, surface: &CoarseSurface) -> f32 {
-        let (c, r) = (self.col0 + (i % self.cols) as i64, self.row0 + (i / self.cols) as i64);
+        let (c, r) = (self.frame.col + (i % self.frame.cols) as i64, self.frame.row + (i / self.frame.cols) as i64);
         surface.value_under(Uv { u: c as f64 + 0.5, v: r as f64 + 0.5 })
     }
 
@@ -219,74 +341,27 @@ impl Blocks {
             .collect()
     }
 
-    /// Adds to `z` the spline that brings the block means to the coarse values, times each cell's weight. `across`: about how
-    /// many values of `z` there are along a block's side.
-    pub(super) fn correct(
-        &self,
-        surface: &CoarseSurface,
-        z: &mut Raster<f32>,
-        sites: Sites,
-        placement: &Placement,
-        across: usize,
-        weight: &Weights,
-    ) {
-        self.add(&self.residuals(surface, |target| target), z, sites, placement, across, weight);
-    }
-
-    /// The same, for means of zero wherever there is a coarse value.
-    pub(super) fn correct_to_zero(
-        &self,
-        surface: &CoarseSurface,
-        z: &mut Raster<f32>,
-        sites: Sites,
-        placement: &Placement,
-        across: usize,
-        weight: &Weights,
-    ) {
-        self.add(&self.residuals(surface, |_| 0.0), z, sites, placement, across, weight);
-    }
-
-    fn add(
-        &self,
-        residuals: &[f32],
-        z: &mut Raster<f32>,
-        sites: Sites,
-        placement: &Placement,
-        across: usize,
-        weight: &Weights,
-    ) {
-        let coefficients = self.sharpen(residuals, across);
-        let cols = z.cols;
-        z.values.par_chunks_mut(cols).enumerate().for_each(|(r, row)| {
-            placement.runs(sites.row(r), cols, 0.0, |run| {
-                let Some(q) = self.around(&coefficients, run.i, run.j) else { return };
-                // Too little to matter: as most blocks are after the first round.
-                if q.iter().flatten().all(|v| v.abs() < LEAST_MOVE_M) {
-                    return;
-                }
-                let values = &mut row[run.start..run.end];
-                if !all_free(weight, &run, r) {
-                    for (m, v) in values.iter_mut().enumerate() {
-                        let (x, y) = run.at(m);
-                        *v += weight.at(run.start + m, r).max(0.0) * quadratic(&q, x, y);
-                    }
-                } else if run.dy == 0.0 {
-                    // One height: a parabola along the row.
-                    let w = spline_weights(run.y);
-                    let [a, b, c] = [0, 1, 2].map(|i| w[0] * q[0][i] + w[1] * q[1][i] + w[2] * q[2][i]);
-                    let (k0, k1, k2) = (0.5 * (a + b), b - a, 0.5 * ((a - b) + (c - b)));
-                    for (m, v) in values.iter_mut().enumerate() {
-                        let x = run.x + (run.t + m as f32 * run.dt) * run.dx;
-                        *v += k0 + x * (k1 + x * k2);
-                    }
-                } else {
-                    for (m, v) in values.iter_mut().enumerate() {
-                        let (x, y) = run.at(m);
-                        *v += quadratic(&q, x, y);
-                    }
-                }
-            });
-        });
+    /// The spline that brings the block means to `aim` of the coarse values. `across`: about how many values there are along a
+    /// block's side.
+    pub(super) fn correction(&self, under: Under, aim: impl Fn(f32) -> f32, across: usize) -> Correction {
+        let coefficients = self.sharpen(&self.residuals(under.surface, aim), across);
+        let (cols, rows) = (self.frame.cols, self.frame.rows);
+        let near = |i: usize, at: &dyn Fn(usize) -> bool| {
+            let (c, r) = (i % cols, i / cols);
+            let rows = r.saturating_sub(1)..(r + 2).min(rows);
+            rows.into_iter().any(|y| (c.saturating_sub(1)..(c + 2).min(cols)).any(|x| at(y * cols + x)))
+        };
+        // Too little to matter, as in most blocks after the first round; none at the rim of the frame, where it is not known.
+        let inside = |i: usize| i % cols > 0 && i % cols + 1 < cols && i / cols > 0 && i / cols + 1 < rows;
+        let moves: Vec<bool> = (0..cols * rows)
+            .into_par_iter()
+            .map(|i| inside(i) && near(i, &|k| coefficients[k].abs() >= LEAST_MOVE_M))
+            .collect();
+        let dirty = match under.straddle {
+            Straddle::None => moves.clone(),
+            Straddle::ByArea => (0..cols * rows).into_par_iter().map(|i| near(i, &|k| moves[k])).collect(),
+        };
+        Correction { frame: self.frame, coefficients, moves, dirty }
     }
 
     /// Spline coefficients whose block means are the residuals: along each axis a truncated inverse of (a, 1 - 2a, a), the
@@ -315,34 +390,31 @@ impl Blocks {
                     })
                     .collect()
             };
-        let rows = filter(residuals, 1, self.cols, &|i| i % self.cols);
-        filter(&rows, self.cols, self.rows, &|i| i / self.cols)
+        let (cols, rows) = (self.frame.cols, self.frame.rows);
+        let along = filter(residuals, 1, cols, &|i| i % cols);
+        filter(&along, cols, rows, &|i| i / cols)
     }
 
-    /// The nine coefficients that act inside block (i, j); `None` at the rim of the frame.
-    #[inline]
-    fn around(&self, coefficients: &[f32], i: i64, j: i64) -> Option<[[f32; 3]; 3]> {
-        let (c, r) = (i - self.col0 - 1, j - self.row0 - 1);
-        if c < 0 || r < 0 || c + 3 > self.cols as i64 || r + 3 > self.rows as i64 {
-            return None;
-        }
-        let at = r as usize * self.cols + c as usize;
-        let row = |k: usize| {
-            let q = &coefficients[at + k * self.cols..at + k * self.cols + 3];
-            [q[0], q[1], q[2]]
-        };
-        Some([row(0), row(1), row(2)])
-    }
-
-    /// Agreement over the blocks for which `accept(block index among fine cells)` holds: those at least `min_count` cells
-    /// large and, when `free_only`, wholly of weight 1.
-    pub(super) fn agreement(&self, surface: &CoarseSurface, min_count: u64, free_only: bool) -> MeanAgreement {
+    /// Agreement over the blocks at least `min_count` cells large and, with `held`, of those whose cells are all of weight 1
+    /// and which are not in it.
+    pub(super) fn agreement(
+        &self,
+        surface: &CoarseSurface,
+        min_count: u64,
+        held: Option<&HashSet<(i64, i64)>>,
+    ) -> MeanAgreement {
         let (mut sum2, mut worst, mut n) = (0.0, 0f64, 0u64);
         for i in 0..self.sum.len() {
             let target = f64::from(self.target(i, surface));
-            let free = self.weight[i] == 256 * self.count[i] as i64;
-            if self.count[i] < min_count.max(1) || !target.is_finite() || (free_only && !free) {
+            if self.count[i] < min_count.max(1) || !target.is_finite() {
                 continue;
+            }
+            if let Some(held) = held {
+                let cell =
+                    (self.frame.col + (i % self.frame.cols) as i64, self.frame.row + (i / self.frame.cols) as i64);
+                if self.weight[i] != 256 * self.count[i] as i64 || held.contains(&cell) {
+                    continue;
+                }
             }
             let d = (self.mean(i) - target).abs();
             sum2 += d * d;
@@ -353,45 +425,89 @@ impl Blocks {
     }
 }
 
-/// Whether all cells of a run move freely: so told that it does not matter which squares of the weights are kept.
-#[inline]
+impl Correction {
+    /// Whether any block of `frame` may change.
+    fn is_dirty_in(&self, frame: &Window) -> bool {
+        let rows = (frame.row.max(self.frame.row)
+            ..(frame.row + frame.rows as i64).min(self.frame.row + self.frame.rows as i64))
+            .map(|r| (r - self.frame.row) as usize);
+        rows.into_iter().any(|r| self.dirty[r * self.frame.cols..(r + 1) * self.frame.cols].contains(&true))
+    }
+
+    /// Adds the spline to the values of a run of row `r`.
+    #[inline(always)]
+    fn add_run(&self, values: &mut [f32], r: usize, run: &Run, weight: &Weights) {
+        let cols = self.frame.cols;
+        let first = (run.j - self.frame.row - 1) as usize * cols + (run.i - self.frame.col - 1) as usize;
+        let row = |k: usize| {
+            let q = &self.coefficients[first + k * cols..][..3];
+            [q[0], q[1], q[2]]
+        };
+        let q = [row(0), row(1), row(2)];
+        if !all_free(weight, run, r) {
+            for (m, v) in values.iter_mut().enumerate() {
+                let (x, y) = run.at(m);
+                *v += weight.at(run.start + m, r).max(0.0) * quadratic(&q, x, y);
+            }
+        } else if run.dy == 0.0 {
+            // One height: a parabola along the row.
+            let w = spline_weights(run.y);
+            let [a, b, c] = [0, 1, 2].map(|i| w[0] * q[0][i] + w[1] * q[1][i] + w[2] * q[2][i]);
+            let (k0, k1, k2) = (0.5 * (a + b), b - a, 0.5 * ((a - b) + (c - b)));
+            for (m, v) in values.iter_mut().enumerate() {
+                let x = run.x + (run.t + m as f32 * run.dt) * run.dx;
+                *v += k0 + x * (k1 + x * k2);
+            }
+        } else {
+            for (m, v) in values.iter_mut().enumerate() {
+                let (x, y) = run.at(m);
+                *v += quadratic(&q, x, y);
+            }
+        }
+    }
+}
+
+/// Whether all cells of a run move freely: so told that it does not matter how the weights are kept.
+#[inline(always)]
 fn all_free(weight: &Weights, run: &Run, r: usize) -> bool {
-    weight.is_default(run.start, run.end, r) || (run.start..run.end).all(|c| weight.at(c, r) == 1.0)
+    weight.flat(run.start, run.end, r) == Some(1.0) || (run.start..run.end).all(|c| weight.at(c, r) == 1.0)
 }
 
 /// Weights of the quadratic B-splines of three neighbouring blocks at `t` inside the middle one.
-#[inline]
+#[inline(always)]
 fn spline_weights(t: f32) -> [f32; 3] {
     let s = 1.0 - t;
     [0.5 * s * s, 0.5 + t * s, 0.5 * t * t]
 }
 
 /// The quadratic B-spline of nine coefficients at (x, y) inside the middle block, both 0 to 1.
-#[inline]
+#[inline(always)]
 fn quadratic(q: &[[f32; 3]; 3], x: f32, y: f32) -> f32 {
     let (wx, wy) = (spline_weights(x), spline_weights(y));
     let row = |q: &[f32; 3]| wx[0] * q[0] + wx[1] * q[1] + wx[2] * q[2];
     wy[0] * row(&q[0]) + wy[1] * row(&q[1]) + wy[2] * row(&q[2])
 }
 
-/// The rectangle of coarse cells under `window`, two cells wider on each side.
-fn coarse_frame(sites: Sites, (cols, rows): (usize, usize), placement: &Placement) -> Window {
+/// The rectangle of coarse cells under the values of `rows` rows from `row0` on, two cells wider on each side.
+fn coarse_frame(sites: Sites, row0: usize, (cols, rows): (usize, usize), placement: &Placement) -> Window {
     let (mut u0, mut v0, mut u1, mut v1) = (f64::MAX, f64::MAX, f64::MIN, f64::MIN);
-    let mut see = |c: i64, r: i64| {
-        let p = sites.place(placement, c, r);
+    let mut see = |c: usize, r: usize| {
+        let p = sites.place(placement, c as i64, (row0 + r) as i64);
         u0 = u0.min(p.u);
         u1 = u1.max(p.u);
         v0 = v0.min(p.v);
         v1 = v1.max(p.v);
     };
-    // A smooth one-to-one map takes its extremes on the rim.
-    for c in 0..cols as i64 {
+    // A smooth one-to-one map takes its extremes on the rim. Values between two that are looked at lie on a line between
+    // nodes, so that none is farther out than the spare cells.
+    let step = (Placement::STEP / sites.spacing as usize).max(1);
+    for c in (0..cols).step_by(step).chain([cols - 1]) {
         see(c, 0);
-        see(c, rows as i64 - 1);
+        see(c, rows - 1);
     }
-    for r in 0..rows as i64 {
+    for r in (0..rows).step_by(step).chain([rows - 1]) {
         see(0, r);
-        see(cols as i64 - 1, r);
+        see(cols - 1, r);
     }
     let (c0, r0) = (u0.floor() as i64 - 2, v0.floor() as i64 - 2);
     Window {

@@ -9,6 +9,7 @@
 mod breach;
 mod displacement;
 mod ground;
+mod holds;
 mod lattice;
 mod means;
 mod needles;
@@ -17,6 +18,7 @@ pub mod noise;
 mod overlap;
 mod pins;
 mod placement;
+mod ring;
 mod rivers;
 mod roughness;
 mod shore;
@@ -35,12 +37,16 @@ use crate::grid::{Cell, Window};
 use crate::raster::Raster;
 use crate::water::WaterKind;
 use breach::{BreachOptions, Hold, breach};
+use holds::{Holds, Water};
 use lattice::Sites;
-use means::{Blocks, Weights};
+use means::{Blocks, Correction, Under, Weights};
+use placement::whole_below;
 use rayon::prelude::*;
 use rivers::Valleys;
-use shore::ShoreDistance;
+use shore::{Kind, ShoreDistance, WaterSquares};
+use sparse::{SIDE, Square};
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// What the relief below the scale of the coarse values is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -174,7 +180,7 @@ fn extra_rounds(coarse_span_cells: usize) -> usize {
 }
 /// Rounds of opening hollows before each of them.
 const OPENINGS: [usize; MEAN_ROUNDS] = [1, 2, 0];
-/// Rounds that begin with blunting needles.
+/// Rounds of drained ground that begin with blunting needles.
 const BLUNTED_ROUNDS: usize = 2;
 /// How hollows of the fine ground are opened.
 const OPENING: BreachOptions = BreachOptions { reach: 16, most_cells: 200, fill: 0.3 };
@@ -313,83 +319,84 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
     }
     let PlacedSurface { surface, placement } = &terrain.land;
     let sites = Sites::centres(region);
-    let body = (!terrain.bodies.is_empty()).then(|| over(&terrain.body, terrain.body_window, region));
-    let body = body.filter(|b| b.values.iter().any(|&b| b != 0));
-    let is_land = |i: usize| body.as_ref().is_none_or(|b| b.values[i] == 0);
+    let under = Under { surface, placement, sites, straddle: terrain.straddle };
+    let water = water_in(terrain, region);
+    let is_land = |c: usize, r: usize| water.as_ref().is_none_or(|w| w.body.at(c, r) == 0);
 
     let mut z = ground::build(terrain, region, clip, options);
 
     let valleys = Valleys::new(&terrain.rivers, region, valley_reach(span));
     let reach = pin_reach(span);
-    let mut weight = Weights::new(region.cols, region.rows, 1.0);
+    let mut weight = free_weights(region, water.as_ref());
     lay_valleys(&mut z, &mut weight, &valleys, &is_land);
-    pins::raise(&mut z, region, &terrain.pins, reach, &is_land);
-    if let Some(body) = &body {
-        let water = body.values.iter().enumerate().filter(|(_, b)| **b != 0);
-        water.for_each(|(i, _)| *weight.at_mut(i % region.cols, i / region.cols) = -1.0);
-    }
+    pins::raise(&mut z, region, &terrain.pins, reach, &|i| is_land(i % region.cols, i / region.cols));
     pins::loosen(&mut weight, region, &terrain.pins, reach);
-    let shore = body.as_ref().map(|body| ShoreDistance::new(body, shore_reach_cells(cell_m)));
-    let intervals = terrain.intervals.as_ref().map(|i| (over(&i.class, terrain.body_window, region), &i.classes));
-    let hold_all = |z: &mut Raster<f32>| {
-        if let Some((class, classes)) = &intervals {
-            hold_intervals(z, class, classes, &is_land);
-        }
-        if let (Some(body), Some(shore)) = (&body, &shore) {
-            hold_shores(z, body, terrain, region, shore);
-        }
-    };
+    let intervals = terrain.intervals.as_ref();
+    let intervals = intervals.map(|i| (over(&i.class, terrain.body_window, region), i.classes.as_slice()));
+    let holds = Holds::new(terrain, region, water.as_ref(), intervals, reach);
+    holds.set_fixed(&mut z);
+
     let (c0, r0, c1, r1) = surely_inside(surface, placement, region);
+    let cols = region.cols;
     let hold = |weight: &Weights, i: usize| {
-        let (c, r) = (i % region.cols, i / region.cols);
+        let (c, r) = (i % cols, i / cols);
         if weight.at(c, r) <= 0.0 {
             return Hold::Fixed;
         }
         let inside = c >= c0 && c < c1 && r >= r0 && r < r1;
         if inside || surface.contains(sites.place(placement, c as i64, r as i64)) { Hold::Free } else { Hold::Beyond }
     };
-    let cols = region.cols;
+    let keep = |c: usize, r: usize, values: &mut [f32]| holds.keep(c, r, values);
+    let drained = options.detail == Detail::Drained;
+    // Blocks as they are, with the correction that they call for.
+    let mut known: Option<(Correction, Blocks)> = None;
     let openings = OPENINGS.into_iter().chain(std::iter::repeat_n(0, extra_rounds(span)));
     for (round, openings) in openings.enumerate() {
-        if options.detail == Detail::Drained {
+        if drained && round < BLUNTED_ROUNDS {
+            if let Some((correction, _)) = known.take() {
+                means::add(&mut z, under, &weight, &correction);
+            }
             (0..openings).for_each(|_| breach(&mut z, &|i| hold(&weight, i), &OPENING));
-        }
-        // The last rounds move ground smoothly: they make no needles.
-        if round < BLUNTED_ROUNDS {
+            // The last rounds move ground smoothly: they make no needles.
             needles::blunt(&mut z, &|i| hold(&weight, i) == Hold::Free);
+        } else if round == 0 {
+            // Plain ground has needles only where it was bent.
+            needles::blunt_in(&mut z, weight.own_squares(), &|i| {
+                weight.at(i % cols, i / cols) < 1.0 && hold(&weight, i) == Hold::Free
+            });
         }
-        hold_all(&mut z);
-        // Not held afterwards: cells that stood still while the ground around them moved would be needles.
-        pins::cap(&mut z, region, &terrain.pins, reach);
+        let blocks = means::settle(&mut z, under, &weight, &keep, known.take());
         match surface.mode {
-            CoarseMode::Mean => Blocks::gather(&z, sites, terrain.straddle, placement, &weight)
-                .correct(surface, &mut z, sites, placement, span, &weight),
+            CoarseMode::Mean => known = Some((blocks.correction(under, |target| target, span), blocks)),
             CoarseMode::Point => nodes::bind(&mut z, surface, sites, placement, &weight),
         }
     }
     if span == 1 && terrain.straddle == Straddle::None {
+        if let Some((correction, _)) = known.take() {
+            means::add(&mut z, under, &weight, &correction);
+        }
         bind_single_cells(&mut z, surface, sites, placement, &weight);
     }
-    hold_all(&mut z);
-    for index in pins::cap(&mut z, region, &terrain.pins, reach) {
-        *weight.at_mut(index % cols, index / cols) = 0.0;
-    }
-    pins::set(&mut z, region, &terrain.pins);
+    let blocks = means::settle(&mut z, under, &weight, &keep, known.take());
 
-    // Blocks at a shore are not free.
-    if let Some(shore) = &shore {
-        shore.each_within(2.0, |c, r| {
-            let w = weight.at_mut(c, r);
-            *w = w.min(0.0);
-        });
+    // Blocks at a shore or a bound are not free.
+    let mut held = HashSet::new();
+    let mut hold_blocks = |c: usize, r: usize| {
+        for (dx, dy) in [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)] {
+            let p = placement.at(region.col + c as i64, region.row + r as i64, dx, dy);
+            held.insert((whole_below(p.u), whole_below(p.v)));
+        }
+    };
+    if let Some(water) = &water {
+        water.shore.each_within(2.0, &mut hold_blocks);
     }
-    let blocks = Blocks::gather(&z, sites, terrain.straddle, placement, &weight);
+    holds.each_at_bound(&z, &mut hold_blocks);
     let cells_in_block = (span as u64).pow(2) * terrain.straddle.units_in_cell() / 2;
     let inner = counted_from(region, window);
     let mut river = Raster::filled(window.cols, window.rows, 0u8);
     valleys.each_river_cell(|c, r| {
         let cell = Cell { col: c as i64 - inner.col, row: r as i64 - inner.row };
-        if river.get(cell).is_some() && is_land(r * cols + c) {
+        if river.get(cell).is_some() && is_land(c, r) {
             river.set(cell.col as usize, cell.row as usize, 1);
         }
     });
@@ -397,9 +404,42 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
     Relief {
         elevation: z,
         river,
-        free_means: blocks.agreement(surface, cells_in_block, true),
-        all_means: blocks.agreement(surface, 1, false),
+        free_means: blocks.agreement(surface, cells_in_block, Some(&held)),
+        all_means: blocks.agreement(surface, 1, None),
     }
+}
+
+/// The water bodies over `region`, if there are any in it.
+fn water_in(terrain: &Terrain, region: Window) -> Option<Water<'_>> {
+    if terrain.bodies.is_empty() {
+        return None;
+    }
+    let body = over(&terrain.body, terrain.body_window, region);
+    let squares = WaterSquares::new(&body);
+    squares.any().then(|| {
+        let shore = ShoreDistance::new(&body, &squares, shore_reach_cells(terrain.cell_m));
+        Water { body, squares, shore }
+    })
+}
+
+/// Land moves freely, water does not count.
+fn free_weights(region: Window, water: Option<&Water>) -> Weights {
+    let Some(water) = water else { return Weights::new(region.cols, region.rows, 1.0) };
+    Weights::build(region.cols, region.rows, |c0, r0| match water.squares.kind(c0, r0) {
+        Kind::Land => Square::Flat(1.0),
+        Kind::Water => Square::Flat(-1.0),
+        Kind::Shore => {
+            let mut square = vec![1f32; SIDE * SIDE].into_boxed_slice();
+            for r in r0..(r0 + SIDE).min(region.rows) {
+                for c in c0..(c0 + SIDE).min(region.cols) {
+                    if water.body.at(c, r) != 0 {
+                        square[(r - r0) * SIDE + c - c0] = -1.0;
+                    }
+                }
+            }
+            Square::Own(square)
+        }
+    })
 }
 
 impl Terrain {
@@ -439,75 +479,16 @@ fn bind_single_cells(
     });
 }
 
-/// Keeps land inside its intervals.
-fn hold_intervals(
-    z: &mut Raster<f32>,
-    class: &Raster<u16>,
-    classes: &[Interval],
-    is_land: &(dyn Fn(usize) -> bool + Sync),
-) {
-    z.values.par_iter_mut().enumerate().for_each(|(i, v)| {
-        let class = class.values[i];
-        if class != 0 && is_land(i) {
-            let Interval { low_m, high_m } = classes[class as usize - 1];
-            *v = v.max(low_m).min(high_m);
-        }
-    });
-}
-
 /// Bends the ground down (or up) to the rivers' beds.
-fn lay_valleys(z: &mut Raster<f32>, weight: &mut Weights, valleys: &Valleys, is_land: &dyn Fn(usize) -> bool) {
+fn lay_valleys(z: &mut Raster<f32>, weight: &mut Weights, valleys: &Valleys, is_land: &dyn Fn(usize, usize) -> bool) {
     let cols = z.cols;
     valleys.each_cell(|c, r, bed_m, [above, below]| {
         let i = r * cols + c;
-        if is_land(i) {
+        if is_land(c, r) {
             let over = z.values[i] - bed_m;
             z.values[i] = bed_m + over * if over >= 0.0 { above } else { below };
             *weight.at_mut(c, r) = above;
         }
-    });
-}
-
-/// Water to its level or below, land above the water that it adjoins.
-fn hold_shores(z: &mut Raster<f32>, bodies: &Raster<u16>, terrain: &Terrain, region: Window, shore: &ShoreDistance) {
-    let cols = region.cols;
-    let surface = &terrain.land.surface;
-    let sea_levels: Vec<f32> = terrain.bodies.iter().filter(|b| b.kind == WaterKind::Sea).map(|b| b.level_m).collect();
-    let highest_floor = sea_levels.iter().copied().fold(f32::NEG_INFINITY, f32::max) + FREEBOARD_M;
-    z.values.par_iter_mut().enumerate().for_each(|(i, v)| {
-        let place = |p: &Placement| p.at(region.col + (i % cols) as i64, region.row + (i / cols) as i64, 0.5, 0.5);
-        let body = bodies.values[i];
-        if body == 0 {
-            let floor = match shore.at(i % cols, i / cols) {
-                Some((_, b)) => {
-                    let level = terrain.bodies[b as usize - 1].level_m;
-                    let coarse = surface.value_under(place(&terrain.land.placement));
-                    // Real land below the water beside it (behind a dam, in a pit) stays where the coarse values put it.
-                    if coarse < level { f32::NEG_INFINITY } else { level + FREEBOARD_M }
-                }
-                None if *v >= highest_floor => f32::NEG_INFINITY,
-                None => {
-                    // Far from water: above the highest sea that the coarse ground is above.
-                    let coarse = surface.value_under(place(&terrain.land.placement));
-                    let below = sea_levels.iter().copied().filter(|level| *level < coarse);
-                    below.fold(f32::NEG_INFINITY, f32::max) + FREEBOARD_M
-                }
-            };
-            *v = v.max(floor);
-            return;
-        }
-        let BodyLevel { kind, level_m } = terrain.bodies[body as usize - 1];
-        if kind != WaterKind::Sea {
-            *v = level_m;
-            return;
-        }
-        let distance = shore.at(i % cols, i / cols).map_or(shore.reach_cells() as f32, |(d, _)| d);
-        let t = (distance / shore.reach_cells() as f32).min(1.0);
-        let depth = match &terrain.sea_floor {
-            Some(floor) => level_m - floor.surface.elevation(place(&floor.placement)) as f32,
-            None => 0.002 * distance * terrain.cell_m as f32,
-        };
-        *v = level_m - DRAUGHT_M - (depth - DRAUGHT_M).max(0.0) * t * (2.0 - t);
     });
 }
 

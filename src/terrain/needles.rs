@@ -1,5 +1,7 @@
 //! Needles blunted: a summit or pit of one cell that stands out far more than the ground around it is drawn back.
 
+use super::ring::{STRIP, extremes};
+use super::sparse::SIDE;
 use crate::raster::Raster;
 use rayon::prelude::*;
 
@@ -12,7 +14,7 @@ pub(super) const REACH: usize = AROUND + 1;
 /// Eight of the 80 cells around give at least sqrt(8/80) of their rms: a cell within this many of it needs no full look.
 const SURELY_BLUNT: f32 = 1.7;
 
-/// One pass over `z`: strict extremes for which `free` holds, all judged on the ground as it was. Cost: nine comparisons a
+/// One pass over `z`: strict extremes for which `free` holds, all judged on the ground as it was. Cost: ten comparisons a
 /// cell, and 80 differences for the few that stand out.
 pub(super) fn blunt(z: &mut Raster<f32>, free: &(impl Fn(usize) -> bool + Sync)) {
     let (w, h) = (z.cols, z.rows);
@@ -20,21 +22,19 @@ pub(super) fn blunt(z: &mut Raster<f32>, free: &(impl Fn(usize) -> bool + Sync))
         return;
     }
     let ground = &*z;
-    let edits: Vec<Vec<(usize, f32)>> = (REACH..h - REACH)
-        .into_par_iter()
-        .map(|r| {
+    let bands = (REACH..h - REACH).into_par_iter().step_by(BAND);
+    let edits: Vec<_> = bands
+        .map(|r0| {
             let mut edits = Vec::new();
-            let (n, m, s) = (ground.row(r - 1), ground.row(r), ground.row(r + 1));
-            for first in (REACH..w - REACH).step_by(STRIP) {
-                let end = (first + STRIP).min(w - REACH);
-                let strip = first - 1..end + 1;
-                if !has_extreme(&n[strip.clone()], &m[strip.clone()], &s[strip]) {
-                    continue;
-                }
-                for c in first..end {
-                    let (low, high) = ring_of(n, m, s, c);
-                    if (m[c] < low || m[c] > high) && free(r * w + c) {
-                        edits.extend(blunted(ground, c, r).map(|v| (r * w + c, v)));
+            for r in r0..(r0 + BAND).min(h - REACH) {
+                let rows = [ground.row(r - 1), ground.row(r), ground.row(r + 1)];
+                for first in (REACH..w - REACH).step_by(STRIP) {
+                    let end = (first + STRIP).min(w - REACH);
+                    let mut extreme = [false; STRIP];
+                    if extremes(rows.map(|row| &row[first - 1..end + 1]), &mut extreme[..end - first]) {
+                        for c in (first..end).filter(|c| extreme[c - first]) {
+                            edits.extend(edit(ground, c, r, free));
+                        }
                     }
                 }
             }
@@ -46,28 +46,42 @@ pub(super) fn blunt(z: &mut Raster<f32>, free: &(impl Fn(usize) -> bool + Sync))
     }
 }
 
-/// Cells of a row that are looked at together.
-const STRIP: usize = 32;
-
-/// Lowest and highest of the eight cells around column `c`.
-#[inline]
-fn ring_of(n: &[f32], m: &[f32], s: &[f32], c: usize) -> (f32, f32) {
-    let ring = [n[c - 1], n[c], n[c + 1], m[c - 1], m[c + 1], s[c - 1], s[c], s[c + 1]];
-    ring.iter()
-        .fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), &v| (if v < a { v } else { a }, if v > b { v } else { b }))
+/// The same in some squares alone, given by their upper-left cells.
+pub(super) fn blunt_in(
+    z: &mut Raster<f32>,
+    squares: impl Iterator<Item = (usize, usize)>,
+    free: &(impl Fn(usize) -> bool + Sync),
+) {
+    let (w, h) = (z.cols, z.rows);
+    if w <= 2 * REACH || h <= 2 * REACH {
+        return;
+    }
+    let ground = &*z;
+    let squares: Vec<_> = squares.collect();
+    let of_square = |&(c0, r0): &(usize, usize)| -> Vec<(usize, f32)> {
+        let rows = r0.max(REACH)..(r0 + SIDE).min(h - REACH);
+        let columns = c0.max(REACH)..(c0 + SIDE).min(w - REACH);
+        rows.flat_map(|r| columns.clone().filter_map(move |c| Some((c, r))))
+            .filter(|&(c, r)| {
+                let mut extreme = [false];
+                extremes([r - 1, r, r + 1].map(|y| &ground.row(y)[c - 1..c + 2]), &mut extreme)
+            })
+            .filter_map(|(c, r)| edit(ground, c, r, free))
+            .collect()
+    };
+    let edits: Vec<_> = squares.par_iter().map(of_square).collect();
+    for (index, level) in edits.into_iter().flatten() {
+        z.values[index] = level;
+    }
 }
 
-/// Whether any value of the middle row but its first and last is a strict extreme.
-#[inline]
-fn has_extreme(n: &[f32], m: &[f32], s: &[f32]) -> bool {
-    let len = m.len();
-    let (n, s) = (&n[..len], &s[..len]);
-    let mut any = false;
-    for c in 1..len - 1 {
-        let (low, high) = ring_of(n, m, s, c);
-        any |= (m[c] < low) | (m[c] > high);
-    }
-    any
+/// Rows that one task looks at.
+const BAND: usize = 16;
+
+/// What the extreme at (c, r) becomes, if it is a needle and free.
+fn edit(z: &Raster<f32>, c: usize, r: usize, free: &impl Fn(usize) -> bool) -> Option<(usize, f32)> {
+    let index = r * z.cols + c;
+    if free(index) { blunted(z, c, r).map(|v| (index, v)) } else { None }
 }
 
 /// How far (c, r) is off the mean of its ring.

@@ -18,32 +18,32 @@ impl NoiseKey {
     }
 
     /// 32 well-mixed bits for the node (col, row).
-    #[inline]
+    #[inline(always)]
     pub fn bits(self, col: i64, row: i64) -> u32 {
         hash(self.row(row), col as u32)
     }
 
     /// What the nodes of one row share.
-    #[inline]
+    #[inline(always)]
     fn row(self, row: i64) -> (u32, u32) {
         let k = mix(self.0 ^ (row as u64).wrapping_mul(0xC2B2_AE3D_27D4_EB4F));
         (k as u32, (k >> 32) as u32)
     }
 
     /// A number of mean 0 and variance 1, bell-shaped within ±3.45 (sum of four bytes).
-    #[inline]
+    #[inline(always)]
     pub fn normal(self, col: i64, row: i64) -> f32 {
         bell(self.bits(col, row))
     }
 
     /// [`NoiseKey::normal`] of the nodes from `col` eastward.
-    #[inline]
+    #[inline(always)]
     pub fn fill_row(self, col: i64, row: i64, out: &mut [f32]) {
         self.map_row(col, row, out, bell);
     }
 
     /// `to` of [`NoiseKey::bits`] of the nodes from `col` eastward.
-    #[inline]
+    #[inline(always)]
     pub fn map_row(self, col: i64, row: i64, out: &mut [f32], to: impl Fn(u32) -> f32) {
         let key = self.row(row);
         let col = col as u32;
@@ -54,7 +54,7 @@ impl NoiseKey {
 }
 
 /// One hash a node: a counter stirred twice with the row's key, in 32 bits so that four nodes fill a vector register.
-#[inline]
+#[inline(always)]
 fn hash((a, b): (u32, u32), col: u32) -> u32 {
     let mut h = col.wrapping_mul(0x9E37_79B1) ^ a;
     h = (h ^ (h >> 16)).wrapping_mul(0x85EB_CA6B);
@@ -63,7 +63,7 @@ fn hash((a, b): (u32, u32), col: u32) -> u32 {
 }
 
 /// Four bytes summed: mean 510, variance (256² - 1)/3.
-#[inline]
+#[inline(always)]
 pub(crate) fn bell(h: u32) -> f32 {
     let pairs = (h & 0x00FF_00FF) + ((h >> 8) & 0x00FF_00FF);
     let sum = (pairs & 0xFFFF) + (pairs >> 16);
@@ -71,7 +71,7 @@ pub(crate) fn bell(h: u32) -> f32 {
 }
 
 /// Finalizer of SplitMix64 (Steele, Lea and Flood 2014).
-#[inline]
+#[inline(always)]
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

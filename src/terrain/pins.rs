@@ -1,6 +1,7 @@
 //! Surveyed points: the cell that contains one has its height to the bit, and the ground around leads up to it.
 
 use super::means::Weights;
+use super::sparse::Sparse;
 use crate::grid::{Cell, Window};
 use crate::raster::Raster;
 
@@ -68,10 +69,10 @@ pub(super) fn set(z: &mut Raster<f32>, window: Window, pins: &[Pin]) {
     }
 }
 
-/// Keeps every cell near a summit below it: within `reach_cells` below a cone from the summit, and to three times that
-/// below the cone's rim, as the massif has no higher top. Returns the cells that it lowered.
-pub(super) fn cap(z: &mut Raster<f32>, window: Window, pins: &[Pin], reach_cells: f32) -> Vec<usize> {
-    let mut lowered = Vec::new();
+/// How high every cell near a summit may stand: within `reach_cells` below a cone from the summit, and to three times that
+/// below the cone's rim, as the massif has no higher top. Infinite elsewhere.
+pub(super) fn ceilings(window: Window, pins: &[Pin], reach_cells: f32) -> Sparse<f32> {
+    let mut ceilings = Sparse::new(window.cols, window.rows, f32::INFINITY);
     let massif_cells = CAP_REACHES * reach_cells;
     let summits: Vec<&Pin> = pins.iter().filter(|p| p.summit).collect();
     for pin in &summits {
@@ -81,19 +82,17 @@ pub(super) fn cap(z: &mut Raster<f32>, window: Window, pins: &[Pin], reach_cells
             .filter(|o| o.cell != pin.cell && squared(o.cell, pin.cell) <= 4.0 * massif_cells * massif_cells)
             .map(|o| o.cell)
             .collect();
-        for (index, distance) in disc((z.cols, z.rows), window, pin.cell, massif_cells) {
-            let here = Cell { col: window.col + (index % z.cols) as i64, row: window.row + (index / z.cols) as i64 };
+        for (index, distance) in disc((window.cols, window.rows), window, pin.cell, massif_cells) {
+            let (c, r) = (index % window.cols, index / window.cols);
+            let here = Cell { col: window.col + c as i64, row: window.row + r as i64 };
             if rivals.iter().any(|&o| squared(o, here) < squared(pin.cell, here)) {
                 continue;
             }
-            let ceiling = pin.z_m - 0.5 - 2.0 * distance.min(reach_cells);
-            if z.values[index] > ceiling {
-                z.values[index] = ceiling;
-                lowered.push(index);
-            }
+            let ceiling = ceilings.at_mut(c, r);
+            *ceiling = ceiling.min(pin.z_m - 0.5 - 2.0 * distance.min(reach_cells));
         }
     }
-    lowered
+    ceilings
 }
 
 /// How far, in reaches, a summit stands above all ground around it.
@@ -141,7 +140,8 @@ mod tests {
         z.set(6, 4, 180.0);
         let pins = [Pin { cell: Cell { col: 14, row: -1 }, z_m: 150.25, summit: true }];
         raise(&mut z, window, &pins, 3.0, &|_| true);
-        cap(&mut z, window, &pins, 3.0);
+        let ceilings = ceilings(window, &pins, 3.0);
+        z.values.iter_mut().enumerate().for_each(|(k, v)| *v = v.min(ceilings.at(k % 9, k / 9)));
         set(&mut z, window, &pins);
         assert_eq!(z.at(4, 4), 150.25);
         assert!(z.values.iter().enumerate().all(|(k, &v)| k == 4 * 9 + 4 || v < 150.25));

@@ -66,11 +66,18 @@ impl Placement {
         Uv { u: bilinear(corners(&self.u), fx, fy), v: bilinear(corners(&self.v), fx, fy) }
     }
 
-    /// The lattice points (`col` + k · `spacing` + `offset`, `row` + `offset`), k from 0 to `n`, in runs that lie in one coarse
-    /// cell, after `shift` was taken from u and v. A point belongs to the same cell and has the same place in it to the bit
+    /// Appends the positions of the first `n` points of a row.
+    pub(super) fn places(&self, row: RowOf, n: usize, out: &mut Vec<Uv>) {
+        let at = |k: i64| self.at(row.col + k * row.spacing, row.row, row.offset, row.offset);
+        out.extend((0..n as i64).map(at));
+    }
+
+    /// The lattice points (`col` + k · `spacing` + `offset`, `row` + `offset`), k from 0 to `n`, in `runs` that lie in one coarse
+    /// cell each, after `shift` was taken from u and v. A point belongs to the same cell and has the same place in it to the bit
     /// whatever row it is asked for with.
-    #[inline]
-    pub(super) fn runs(&self, row_of: RowOf, n: usize, shift: f64, mut each: impl FnMut(Run)) {
+    #[inline(always)]
+    pub(super) fn runs(&self, row_of: RowOf, n: usize, shift: f64, runs: &mut Vec<Run>) {
+        runs.clear();
         let RowOf { col, row, spacing, offset } = row_of;
         // Steps and spacings are powers of two: no divisions.
         const SHIFT: u32 = Placement::STEP.trailing_zeros();
@@ -113,7 +120,7 @@ impl Placement {
                     }
                     hi
                 };
-                each(Run {
+                runs.push(Run {
                     start: k,
                     end: stop,
                     i: here.0,
@@ -173,7 +180,7 @@ fn bilinear((p, q, s, t): (f64, f64, f64, f64), fx: f64, fy: f64) -> f64 {
 }
 
 /// The largest whole number not above `x`, as an integer (without the call that `f64::floor` costs on older targets).
-#[inline]
+#[inline(always)]
 pub(super) fn whole_below(x: f64) -> i64 {
     let i = x as i64;
     i - i64::from((i as f64) > x)
@@ -223,13 +230,15 @@ mod tests {
             let n = 150 / spacing as usize;
             let places = |col: i64, n: usize| {
                 let mut out = vec![None; n];
-                p.runs(RowOf { col, row: -6, spacing, offset }, n, 0.0, |run| {
+                let mut runs = Vec::new();
+                p.runs(RowOf { col, row: -6, spacing, offset }, n, 0.0, &mut runs);
+                for run in runs {
                     for (m, place) in out[run.start..run.end].iter_mut().enumerate() {
                         assert!(place.is_none(), "each point once");
                         let (x, y) = run.at(m);
                         *place = Some((run.i, run.j, x, y));
                     }
-                });
+                }
                 out.into_iter().map(|p| p.expect("every point")).collect::<Vec<_>>()
             };
             let all = places(-32, n);

@@ -1,6 +1,6 @@
 //! River courses on the fine grid: which cells they cross, how high the water stands there, and the valley beside it.
 
-use super::sparse::{SIDE, Sparse};
+use super::sparse::{SIDE, Sparse, Square};
 use crate::grid::{Cell, Window};
 use std::collections::HashMap;
 
@@ -36,14 +36,33 @@ pub(super) struct Valleys {
 impl Valleys {
     /// Rasterizes `courses` over `window` (absolute lattice cells).
     pub(super) fn new(courses: &[RiverCourse], window: Window, reach_cells: f32) -> Self {
-        let mut nearest = Sparse::new(window.cols, window.rows, (f32::INFINITY, f32::NAN));
         let reach = reach_cells.ceil() as i64;
         let near = window.grown(reach as usize);
+        let side = SIDE as i64;
+        // River cells by the squares that their valleys reach.
+        let mut by_square: HashMap<(i64, i64), Vec<(i64, i64, f32)>> = HashMap::new();
         for ((col, row), z) in beds(courses) {
             if near.contains(Cell { col, row }) {
-                splat(&mut nearest, window, (col, row, z), reach);
+                let (c, r) = (col - window.col, row - window.row);
+                for y in (r - reach).div_euclid(side)..=(r + reach).div_euclid(side) {
+                    for x in (c - reach).div_euclid(side)..=(c + reach).div_euclid(side) {
+                        by_square.entry((x, y)).or_default().push((c, r, z));
+                    }
+                }
             }
         }
+        let far = (f32::INFINITY, f32::NAN);
+        let nearest = Sparse::build(window.cols, window.rows, |c0, r0| {
+            let (c0, r0) = (c0 as i64, r0 as i64);
+            match by_square.get(&(c0 / side, r0 / side)) {
+                None => Square::Flat(far),
+                Some(cells) => {
+                    let mut square = vec![far; SIDE * SIDE].into_boxed_slice();
+                    cells.iter().for_each(|&(c, r, z)| splat(&mut square, (c - c0, r - r0, z), reach));
+                    Square::Own(square)
+                }
+            }
+        });
         Valleys { nearest, reach_cells, window }
     }
 
@@ -129,14 +148,16 @@ fn beds(courses: &[RiverCourse]) -> HashMap<(i64, i64), f32> {
 /// Rounds in which falls are passed on from river to river.
 const ROUNDS: usize = 16;
 
-fn splat(nearest: &mut Sparse<(f32, f32)>, window: Window, cell: (i64, i64, f32), reach: i64) {
-    let (col, row, z) = cell;
-    let (w, h) = (window.cols as i64, window.rows as i64);
-    let (c, r) = (col - window.col, row - window.row);
-    for y in (r - reach).max(0)..=(r + reach).min(h - 1) {
-        for x in (c - reach).max(0)..=(c + reach).min(w - 1) {
+/// Tells the cells of a square within `reach` of a river's cell (column and row counted from the square's corner, height of
+/// the bed) how near it is.
+fn splat(square: &mut [(f32, f32)], (c, r, z): (i64, i64, f32), reach: i64) {
+    let last = SIDE as i64 - 1;
+    let (c0, c1) = ((c - reach).max(0), (c + reach).min(last));
+    for y in (r - reach).max(0)..=(r + reach).min(last) {
+        let row = &mut square[y as usize * SIDE..][..SIDE];
+        for x in c0..=c1 {
             let d2 = ((x - c) * (x - c) + (y - r) * (y - r)) as f32;
-            let old = nearest.at_mut(x as usize, y as usize);
+            let old = &mut row[x as usize];
             // The lower bed wins a tie, so that the order of rivers cannot matter.
             if d2 < old.0 || (d2 == old.0 && z < old.1) {
                 *old = (d2, z);

@@ -1,11 +1,58 @@
 //! Water bodies on the fine grid: how far a cell is from a shore, and what that allows it to be.
 
-use super::sparse::{SIDE, Sparse};
+use super::sparse::{SIDE, Sparse, Square};
 use crate::raster::Raster;
 
 /// Distance between neighbours in the chamfer metric, in fifths of a cell.
 const STRAIGHT: u32 = 5;
 const DIAGONAL: u32 = 7;
+
+/// Which squares of a raster of body indices hold land, water or a shore.
+pub(super) struct WaterSquares(Sparse<Kind>);
+
+/// What a square holds, with the cells around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Land alone.
+    Land,
+    /// Water alone.
+    Water,
+    /// Both.
+    Shore,
+}
+
+impl WaterSquares {
+    /// One look at each cell of `bodies` (0 = land).
+    pub(super) fn new(bodies: &Raster<u16>) -> WaterSquares {
+        let (w, h) = (bodies.cols, bodies.rows);
+        WaterSquares(Sparse::build(w, h, |c0, r0| {
+            let (c1, r1) = ((c0 + SIDE + 1).min(w), (r0 + SIDE + 1).min(h));
+            let (mut land, mut water) = (false, false);
+            for r in r0.saturating_sub(1)..r1 {
+                for &body in &bodies.row(r)[c0.saturating_sub(1)..c1] {
+                    land |= body == 0;
+                    water |= body != 0;
+                }
+            }
+            Square::Flat(match (land, water) {
+                (true, true) => Kind::Shore,
+                (false, true) => Kind::Water,
+                _ => Kind::Land,
+            })
+        }))
+    }
+
+    /// Whether there is any water.
+    pub(super) fn any(&self) -> bool {
+        self.0.any(|kind| kind != Kind::Land)
+    }
+
+    /// What the square that holds (c, r) has.
+    #[inline]
+    pub(super) fn kind(&self, c: usize, r: usize) -> Kind {
+        self.0.at(c, r)
+    }
+}
 
 /// For every cell the nearest cell of the other kind (water for land, land for water), out to a fixed distance.
 pub(super) struct ShoreDistance {
@@ -20,36 +67,38 @@ const FAR: u32 = u32::MAX;
 impl ShoreDistance {
     /// Distances out to `reach_cells` (at most 5000) over a raster of body indices (0 = land). Cost: five looks at each cell
     /// within the reach of a shore.
-    pub(super) fn new(bodies: &Raster<u16>, reach_cells: u32) -> Self {
+    pub(super) fn new(bodies: &Raster<u16>, squares: &WaterSquares, reach_cells: u32) -> Self {
         let (w, h) = (bodies.cols, bodies.rows);
         let limit = reach_cells * STRAIGHT;
-        let mut packed = Sparse::new(w, h, FAR);
         // Seeds: cells with a neighbour of the other kind. A land cell learns the lowest body index beside it; a water cell
         // keeps its own.
-        for r in 0..h {
-            let (north, south) = (r.saturating_sub(1), (r + 1).min(h - 1));
-            for c in 0..w {
-                let own = bodies.at(c, r);
-                let (west, east) = (c.saturating_sub(1), (c + 1).min(w - 1));
-                let differs = |x: usize, y: usize| (own == 0) != (bodies.at(x, y) == 0);
-                let any = |y: usize| differs(west, y) || differs(c, y) || differs(east, y);
-                if !(any(north) || any(r) || any(south)) {
+        let seed = |c: usize, r: usize| {
+            let own = bodies.at(c, r);
+            let mut best = FAR;
+            for (dc, dr, cost) in NEIGHBOURS {
+                let (x, y) = (c as i64 + dc, r as i64 + dr);
+                if x < 0 || y < 0 || x >= w as i64 || y >= h as i64 {
                     continue;
                 }
-                let mut best = FAR;
-                for (dc, dr, cost) in NEIGHBOURS {
-                    let (x, y) = (c as i64 + dc, r as i64 + dr);
-                    if x < 0 || y < 0 || x >= w as i64 || y >= h as i64 {
-                        continue;
-                    }
-                    let other = bodies.at(x as usize, y as usize);
-                    if (own == 0) != (other == 0) {
-                        best = best.min(cost << 16 | u32::from(own.max(other)));
-                    }
+                let other = bodies.at(x as usize, y as usize);
+                if (own == 0) != (other == 0) {
+                    best = best.min(cost << 16 | u32::from(own.max(other)));
                 }
-                *packed.at_mut(c, r) = best;
             }
-        }
+            best
+        };
+        let mut packed = Sparse::build(w, h, |c0, r0| {
+            if squares.kind(c0, r0) != Kind::Shore {
+                return Square::Flat(FAR);
+            }
+            let mut square = vec![FAR; SIDE * SIDE].into_boxed_slice();
+            for r in r0..(r0 + SIDE).min(h) {
+                for c in c0..(c0 + SIDE).min(w) {
+                    square[(r - r0) * SIDE + c - c0] = seed(c, r);
+                }
+            }
+            Square::Own(square)
+        });
         // Columns of the squares that distances can reach, by row of squares.
         let around = (reach_cells as usize).div_ceil(SIDE);
         let (across, down) = (w.div_ceil(SIDE), h.div_ceil(SIDE));
@@ -109,6 +158,11 @@ impl ShoreDistance {
         (p != FAR).then(|| ((p >> 16) as f32 / STRAIGHT as f32, (p & 0xFFFF) as u16))
     }
 
+    /// Whether any cell of the square that holds (c, r) may be within the reach.
+    pub(super) fn acts_in(&self, c: usize, r: usize) -> bool {
+        matches!(self.packed.square(c, r), Square::Own(_))
+    }
+
     /// Calls `each` with column and row of every cell within `cells` of a shore.
     pub(super) fn each_within(&self, cells: f32, mut each: impl FnMut(usize, usize)) {
         for (c0, r0) in self.packed.own_squares() {
@@ -152,7 +206,7 @@ mod tests {
                 bodies.set(c, r, 2);
             }
         }
-        let d = ShoreDistance::new(&bodies, 3);
+        let d = ShoreDistance::new(&bodies, &WaterSquares::new(&bodies), 3);
         let row: Vec<_> = (0..9).map(|c| d.at(c, 1)).collect();
         assert_eq!(row[4], Some((1.0, 2)));
         assert_eq!(row[2], Some((3.0, 2)));
@@ -165,7 +219,7 @@ mod tests {
     #[test]
     fn nearest_of_two_bodies_wins_and_a_tie_goes_to_the_lower_index() {
         let bodies = Raster::from_values(7, 1, vec![3, 0, 0, 0, 0, 0, 1]);
-        let d = ShoreDistance::new(&bodies, 10);
+        let d = ShoreDistance::new(&bodies, &WaterSquares::new(&bodies), 10);
         assert_eq!(d.at(2, 0), Some((2.0, 3)));
         assert_eq!(d.at(3, 0), Some((3.0, 1)));
         assert_eq!(d.at(4, 0), Some((2.0, 1)));

@@ -7,7 +7,7 @@
 
 use super::lattice::Sites;
 use super::noise::NoiseKey;
-use super::placement::{Placement, RowOf, Uv, whole_below};
+use super::placement::{Placement, RowOf, Run, Uv, whole_below};
 use crate::raster::Raster;
 use rayon::prelude::*;
 
@@ -81,51 +81,32 @@ impl CoarseSurface {
     /// Elevations of the smooth surface at the sites of a raster.
     pub(super) fn elevations(&self, sites: Sites, placement: &Placement, cols: usize, rows: usize) -> Raster<f32> {
         let mut out = Raster::filled(cols, rows, 0f32);
-        out.values.par_chunks_mut(cols).enumerate().for_each(|(l, row)| {
-            placement.runs(sites.row(l), cols, 0.5, |run| {
-                let values = &mut row[run.start..run.end];
-                if run.dy != 0.0 {
-                    for (m, v) in values.iter_mut().enumerate() {
-                        let (x, y) = run.at(m);
-                        *v = cubic_in(&self.coefficients, (run.i, run.j), (f64::from(x), f64::from(y))) as f32;
-                    }
-                    return;
-                }
-                // One height: the four rows of coefficients are one.
-                let wy = cubic_weights(f64::from(run.y));
-                let (w, h) = (self.coefficients.cols as i64, self.coefficients.rows as i64);
-                let q = [-1, 0, 1, 2].map(|l| {
-                    let c = mirrored(run.i + l, w);
-                    (0..4)
-                        .map(|k| wy[k] * f64::from(self.coefficients.at(c, mirrored(run.j + k as i64 - 1, h))))
-                        .sum::<f64>()
-                });
-                for (m, v) in values.iter_mut().enumerate() {
-                    let wx = cubic_weights(f64::from(run.at(m).0));
-                    *v = (wx[0] * q[0] + wx[1] * q[1] + wx[2] * q[2] + wx[3] * q[3]) as f32;
-                }
-            });
+        out.values.par_chunks_mut(cols).enumerate().for_each_init(Vec::new, |runs, (l, row)| {
+            placement.runs(sites.row(l), cols, 0.5, runs);
+            elevations_along(&self.coefficients, runs, row);
         });
         out
     }
 
-    /// [`CoarseSurface::sigma`] along a row of lattice points, times `gain`.
-    #[inline]
-    pub(super) fn sigma_row(&self, placement: &Placement, row: RowOf, gain: f32, out: &mut [f32]) {
+    /// [`CoarseSurface::sigma`] along a row of lattice points, times `gain`. `runs` is scratch.
+    #[inline(always)]
+    pub(super) fn sigma_row(&self, placement: &Placement, row: RowOf, gain: f32, runs: &mut Vec<Run>, out: &mut [f32]) {
         let (w, h) = (self.sigma.cols as i64, self.sigma.rows as i64);
-        placement.runs(row, out.len(), 0.5, |run| {
+        placement.runs(row, out.len(), 0.5, runs);
+        let s = &self.sigma;
+        for run in runs {
             let (c0, c1) = (run.i.clamp(0, w - 1) as usize, (run.i + 1).clamp(0, w - 1) as usize);
             let (r0, r1) = (run.j.clamp(0, h - 1) as usize, (run.j + 1).clamp(0, h - 1) as usize);
-            let s = &self.sigma;
             let (a, b, c, d) = (s.at(c0, r0), s.at(c1, r0), s.at(c0, r1), s.at(c1, r1));
             let (b, c, d) = (b - a, c - a, (d - c) - (b - a));
             for (m, v) in out[run.start..run.end].iter_mut().enumerate() {
                 let (x, y) = run.at(m);
-                let root = (a + x * b + y * (c + x * d)).max(0.0);
+                let root = a + x * b + y * (c + x * d);
+                let root = if root > 0.0 { root } else { 0.0 };
                 let square = root * root;
                 *v = gain * square * square;
             }
-        });
+        }
     }
 
     /// Whether `p` lies on the raster.
@@ -205,12 +186,38 @@ fn recursive_filter(s: &mut [f64], z: f64) {
 }
 
 /// Weights of the four cubic B-splines that cover a point at fraction `t` between two knots.
-#[inline]
+#[inline(always)]
 fn cubic_weights(t: f64) -> [f64; 4] {
     let s = 1.0 - t;
     let t2 = t * t;
     let s2 = s * s;
     [s2 * s / 6.0, (4.0 - 6.0 * t2 + 3.0 * t2 * t) / 6.0, (4.0 - 6.0 * s2 + 3.0 * s2 * s) / 6.0, t2 * t / 6.0]
+}
+
+/// The cubic spline along a row of points given in runs.
+#[multiversion::multiversion(targets("x86_64+avx+avx2"))]
+fn elevations_along(coefficients: &Raster<f32>, runs: &[Run], row: &mut [f32]) {
+    let (w, h) = (coefficients.cols as i64, coefficients.rows as i64);
+    for run in runs {
+        let values = &mut row[run.start..run.end];
+        if run.dy != 0.0 {
+            for (m, v) in values.iter_mut().enumerate() {
+                let (x, y) = run.at(m);
+                *v = cubic_in(coefficients, (run.i, run.j), (f64::from(x), f64::from(y))) as f32;
+            }
+            continue;
+        }
+        // One height: the four rows of coefficients are one.
+        let wy = cubic_weights(f64::from(run.y));
+        let q = [-1, 0, 1, 2].map(|l| {
+            let c = mirrored(run.i + l, w);
+            (0..4).map(|k| wy[k] * f64::from(coefficients.at(c, mirrored(run.j + k as i64 - 1, h)))).sum::<f64>()
+        });
+        for (m, v) in values.iter_mut().enumerate() {
+            let wx = cubic_weights(f64::from(run.at(m).0));
+            *v = (wx[0] * q[0] + wx[1] * q[1] + wx[2] * q[2] + wx[3] * q[3]) as f32;
+        }
+    }
 }
 
 #[inline]
