@@ -1,7 +1,7 @@
 //! Speed and memory of the terrain engine: time as a ratio to a parallel memory fill of the same array, timed in the same run.
 //!
-//! `cargo bench --bench terrain [-- FACTOR SIZE]`: refines a made-up coarse model to SIZE x SIZE cells, bare and with a lake, a
-//! river and summits. Prints medians of five runs, in time by the clock and, on Linux, in time on the processors: what the
+//! `cargo bench --bench terrain [-- FACTOR SIZE WORD]`: refines a made-up coarse model to SIZE x SIZE cells, bare and with a
+//! lake, a river and summits (with WORD, only what has it in its name). Prints medians of five runs, in time by the clock and, on Linux, in time on the processors: what the
 //! engine costs when other work shares the machine. Figures stand in docs/benchmarks.md.
 
 use histmap::grid::{Cell, Window};
@@ -19,6 +19,7 @@ const RUNS: usize = 5;
 fn main() {
     // Cargo adds `--bench`.
     let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
+    let word = std::env::args().skip(1).find(|a| a != "--bench" && a.parse::<usize>().is_err());
     let factor = numbers.first().copied().unwrap_or(16);
     let size = numbers.get(1).copied().unwrap_or(2048) / factor * factor;
     let threads = rayon::current_num_threads();
@@ -45,8 +46,11 @@ fn main() {
         let terrain = made_up(factor, size, bound);
         for (name, detail) in [("plain", Detail::Plain), ("drained", Detail::Drained)] {
             let options = RefineOptions { detail, ..RefineOptions::default() };
-            let times = median(|| _ = std::hint::black_box(refine_window(&terrain, window, &options)));
-            tell(&format!("{name}{what}"), times);
+            let name = format!("{name}{what}");
+            if word.as_ref().is_none_or(|word| name.contains(word)) {
+                let times = median(|| _ = std::hint::black_box(refine_window(&terrain, window, &options)));
+                tell(&name, times);
+            }
         }
         if let Some(peak) = peak_bytes() {
             println!("memory at the peak so far: {:.1} bytes a cell, all of the process", peak / cells);

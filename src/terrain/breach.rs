@@ -32,15 +32,35 @@ pub(super) enum Hold {
     Beyond,
 }
 
-/// Marks a cell of the search that has not been reached.
-const UNSEEN: u32 = u32::MAX;
+/// Cells of a search lie in a square of this side, the pit in its middle: a power of two, so that a place in it needs no division.
+const SIDE: usize = 64;
+/// The farthest reach that leaves a rim of the square free.
+const MOST_REACH: usize = SIDE / 2 - 2;
+/// The pit's place in the square.
+const START: usize = SIDE / 2 * SIDE + SIDE / 2;
+/// Marks a cell of the search that has not been reached; else it holds the number of the step that led there.
+const UNSEEN: u8 = u8::MAX;
+/// Marks a cell that may not be reached, and the pit itself.
+const CLOSED: u8 = 8;
+/// The eight steps, columns and rows.
+const STEPS: [(isize, isize); 8] = [(0, -1), (-1, 0), (1, 0), (0, 1), (-1, -1), (1, -1), (-1, 1), (1, 1)];
 
 /// Workspace of the searches of one thread.
 struct Search {
-    /// Index (in the square of the reach) of the cell from which each cell was reached.
-    from: Vec<u32>,
-    touched: Vec<u32>,
+    /// How each cell of the square was reached; its rim beyond the reach is closed.
+    from: Box<[u8; SIDE * SIDE]>,
+    touched: Vec<u16>,
     heap: BinaryHeap<Reverse<u64>>,
+    path: Vec<usize>,
+}
+
+impl Search {
+    fn new(reach: usize) -> Search {
+        let mut from = Box::new([CLOSED; SIDE * SIDE]);
+        let open = SIDE / 2 - reach..SIDE / 2 + reach + 1;
+        open.clone().for_each(|y| from[y * SIDE..][open.clone()].fill(UNSEEN));
+        Search { from, touched: Vec::new(), heap: BinaryHeap::new(), path: Vec::new() }
+    }
 }
 
 /// A number that orders like `z`.
@@ -52,17 +72,17 @@ fn ordered(z: f32) -> u32 {
 
 /// One round over `z`. A cell depends on the ground within twice the reach. Only strict pits are opened: flat ground is left
 /// as it is. Cost: nine comparisons a cell, and a search of at most `most_cells` a pit.
-pub(super) fn breach(z: &mut Raster<f32>, hold: &(impl Fn(usize) -> Hold + Sync), options: &BreachOptions) {
+pub(super) fn breach(z: &mut Raster<f32>, hold: &(impl Fn(usize, usize) -> Hold + Sync), options: &BreachOptions) {
     let (w, h) = (z.cols, z.rows);
     if w < 3 || h < 3 {
         return;
     }
-    let side = 2 * options.reach + 1;
+    assert!(options.reach <= MOST_REACH, "reach fits the square of a search");
     let ground = &*z;
     let edits: Vec<Vec<(usize, f32)>> = (1..h - 1)
         .into_par_iter()
         .map_init(
-            || Search { from: vec![UNSEEN; side * side], touched: Vec::new(), heap: BinaryHeap::new() },
+            || Search::new(options.reach),
             |search, r| {
                 let mut edits = Vec::new();
                 let rows = [ground.row(r - 1), ground.row(r), ground.row(r + 1)];
@@ -72,7 +92,7 @@ pub(super) fn breach(z: &mut Raster<f32>, hold: &(impl Fn(usize) -> Hold + Sync)
                     let is_pit = &mut is_pit[..end - first];
                     if pits(rows.map(|row| &row[first - 1..end + 1]), is_pit) {
                         for c in (first..end).filter(|c| is_pit[c - first]) {
-                            if hold(r * w + c) == Hold::Free {
+                            if hold(c, r) == Hold::Free {
                                 open(ground, c, r, hold, options, search, &mut edits);
                             }
                         }
@@ -108,30 +128,42 @@ fn open(
     z: &Raster<f32>,
     col: usize,
     row: usize,
-    hold: &(impl Fn(usize) -> Hold + Sync),
+    hold: &(impl Fn(usize, usize) -> Hold + Sync),
     options: &BreachOptions,
     search: &mut Search,
     edits: &mut Vec<(usize, f32)>,
 ) {
-    let reach = options.reach as i64;
-    let side = 2 * reach + 1;
-    let (w, h) = (z.cols as i64, z.rows as i64);
-    let pit = z.at(col, row);
-    let index = |local: i64| {
-        let (dx, dy) = (local % side - reach, local / side - reach);
-        ((row as i64 + dy) * w + col as i64 + dx) as usize
-    };
-    let start = reach * side + reach;
-    search.from[start as usize] = start as u32;
-    search.touched.push(start as u32);
-    search.heap.push(Reverse(u64::from(ordered(pit)) << 32 | start as u64));
+    let Search { from, touched, heap, path } = search;
+    let (w, h) = (z.cols, z.rows);
+    let middle = row * w + col;
+    let pit = z.values[middle];
+    // The cell of the raster at a place of the square.
+    let cell = |local: usize| (col + local % SIDE - SIDE / 2, row + local / SIDE - SIDE / 2);
+    let reach = options.reach;
+    if col < reach || row < reach || col + reach >= w || row + reach >= h {
+        // Part of the square lies off the raster.
+        for y in SIDE / 2 - reach..SIDE / 2 + reach + 1 {
+            for x in SIDE / 2 - reach..SIDE / 2 + reach + 1 {
+                let inside = (SIDE / 2..SIDE / 2 + w).contains(&(col + x)) && (SIDE / 2..SIDE / 2 + h).contains(&(row + y));
+                if !inside {
+                    from[y * SIDE + x] = CLOSED;
+                    touched.push((y * SIDE + x) as u16);
+                }
+            }
+        }
+    }
+    let around = STEPS.map(|(x, y)| (y * SIDE as isize + x, y * w as isize + x));
+    from[START] = CLOSED;
+    touched.push(START as u16);
+    heap.push(Reverse(u64::from(ordered(pit)) << 32 | START as u64));
     let (mut found, mut rim, mut visited) = (None, pit, 0);
-    while let Some(Reverse(key)) = search.heap.pop() {
-        let local = (key & 0xFFFF_FFFF) as i64;
-        let at = index(local);
+    while let Some(Reverse(key)) = heap.pop() {
+        let local = (key & 0xFFFF_FFFF) as usize;
+        let (c, r) = cell(local);
+        let at = r * w + c;
         let here = z.values[at];
-        if local != start {
-            let held = hold(at);
+        if local != START {
+            let held = hold(c, r);
             if here < pit || held == Hold::Beyond {
                 found = Some(local);
                 break;
@@ -145,55 +177,51 @@ fn open(
         if visited > options.most_cells {
             break;
         }
-        let (dx, dy) = (local % side - reach, local / side - reach);
         // A neighbour below the pit would be the next to come: no need to queue the others.
         let mut outlet = u64::MAX;
-        for (ex, ey) in [(0, -1), (-1, 0), (1, 0), (0, 1), (-1, -1), (1, -1), (-1, 1), (1, 1)] {
-            let (x, y) = (dx + ex, dy + ey);
-            let (c, r) = (col as i64 + x, row as i64 + y);
-            if x.abs() > reach || y.abs() > reach || c < 0 || r < 0 || c >= w || r >= h {
+        for (k, (there, beside)) in around.into_iter().enumerate() {
+            let next = local.wrapping_add_signed(there) % (SIDE * SIDE);
+            if from[next] != UNSEEN {
                 continue;
             }
-            let next = (y + reach) * side + x + reach;
-            if search.from[next as usize] != UNSEEN {
-                continue;
-            }
-            let there = z.at(c as usize, r as usize);
+            let there = z.values[at.wrapping_add_signed(beside)];
             let key = u64::from(ordered(there)) << 32 | next as u64;
-            search.from[next as usize] = local as u32;
-            search.touched.push(next as u32);
+            from[next] = k as u8;
+            touched.push(next as u16);
             if there < pit {
                 outlet = outlet.min(key);
             } else if outlet == u64::MAX {
-                search.heap.push(Reverse(key));
+                heap.push(Reverse(key));
             }
         }
         if outlet != u64::MAX {
-            found = Some((outlet & 0xFFFF_FFFF) as i64);
+            found = Some((outlet & 0xFFFF_FFFF) as usize);
             break;
         }
     }
     if let Some(end) = found {
-        let mut path = vec![end];
+        let index = |local: usize| {
+            let (c, r) = cell(local);
+            r * w + c
+        };
+        // From the way out back to the pit.
+        path.clear();
+        path.push(end);
         let mut local = end;
-        while local != start {
-            local = i64::from(search.from[local as usize]);
+        while local != START {
+            local = local.wrapping_add_signed(-around[from[local] as usize % CLOSED as usize].0) % (SIDE * SIDE);
             path.push(local);
         }
-        // From the way out back to the pit.
         let low = z.values[index(end)].min(pit);
         let top = pit + options.fill * (rim - pit);
         let steps = (path.len() - 1) as f32;
-        edits.push(((row * z.cols + col) | RAISED, top));
+        edits.push((middle | RAISED, top));
         for (k, &local) in path.iter().enumerate().take(path.len() - 1).skip(1) {
             edits.push((index(local), low + (top - low) * k as f32 / steps));
         }
     }
-    for &t in &search.touched {
-        search.from[t as usize] = UNSEEN;
-    }
-    search.touched.clear();
-    search.heap.clear();
+    touched.drain(..).for_each(|t| from[t as usize] = UNSEEN);
+    heap.clear();
 }
 
 #[cfg(test)]
@@ -202,7 +230,7 @@ mod tests {
 
     const OPTIONS: BreachOptions = BreachOptions { reach: 4, most_cells: 60, fill: 0.5 };
 
-    fn free(_: usize) -> Hold {
+    fn free(_: usize, _: usize) -> Hold {
         Hold::Free
     }
 
@@ -242,13 +270,13 @@ mod tests {
     #[test]
     fn held_cells_are_ways_out_from_above_and_never_change() {
         let mut z = Raster::from_values(5, 3, vec![9., 9., 9., 9., 9., 9., 4., 8., 3., 9., 9., 9., 9., 9., 9.]);
-        let hold = |i: usize| if i == 8 { Hold::Fixed } else { Hold::Free };
+        let hold = |c: usize, r: usize| if (c, r) == (3, 1) { Hold::Fixed } else { Hold::Free };
         breach(&mut z, &hold, &OPTIONS);
         assert_eq!(z.at(3, 1), 3.0);
         assert!(z.at(2, 1) < z.at(1, 1));
         // A held cell above the pit is no way out, and is not crossed.
         let mut dam = Raster::from_values(5, 3, vec![9., 9., 9., 9., 9., 9., 4., 8., 3., 9., 9., 9., 9., 9., 9.]);
-        let hold = |i: usize| if i % 5 == 2 { Hold::Fixed } else { Hold::Free };
+        let hold = |c: usize, _: usize| if c == 2 { Hold::Fixed } else { Hold::Free };
         breach(&mut dam, &hold, &OPTIONS);
         assert_eq!(dam.at(1, 1), 4.0);
     }

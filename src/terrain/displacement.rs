@@ -11,7 +11,7 @@
 
 use super::lattice::{Cover, Parents, Sites, Stencil};
 use super::noise::NoiseKey;
-use super::placement::{Placement, RowOf, Run};
+use super::placement::{Placement, RowOf, Runs};
 use super::roughness::StepShape;
 use super::surface::CoarseSurface;
 use crate::raster::Raster;
@@ -140,7 +140,7 @@ struct Tile {
     ground: Vec<f32>,
     line: Vec<f32>,
     sigmas: Vec<f32>,
-    runs: Vec<Run>,
+    runs: Runs,
     falls: [Fall; TILE / 2],
 }
 
@@ -163,7 +163,7 @@ impl StepNoise<'_> {
             ground: vec![0.0; STRIDE * STRIDE],
             line: Vec::new(),
             sigmas: vec![0.0; TILE / 2],
-            runs: Vec::new(),
+            runs: Runs::default(),
             falls: [Fall { rise: 0.0, bin: 0 }; TILE / 2],
         };
         let mut bands: Vec<(usize, &mut [f32])> = Vec::new();
@@ -192,7 +192,7 @@ impl StepNoise<'_> {
         let mut out = Raster::filled(cover.cols, cover.rows, 0f32);
         let cols = cover.cols;
         out.values.par_chunks_mut(cols).enumerate().for_each_init(
-            || Scratch { line: Vec::new(), sigmas: vec![0.0; cols], noise: vec![0.0; cols], runs: Vec::new() },
+            || Scratch { line: Vec::new(), sigmas: vec![0.0; cols], noise: vec![0.0; cols], runs: Runs::default() },
             |scratch, (l, row)| {
                 midpoint_row(self, parents, cover, l, all, scratch, row);
             },
@@ -340,7 +340,7 @@ struct Scratch {
     line: Vec<f32>,
     sigmas: Vec<f32>,
     noise: Vec<f32>,
-    runs: Vec<Run>,
+    runs: Runs,
 }
 
 /// One row of [`StepNoise::at_midpoints`].

@@ -7,6 +7,7 @@
 
 use super::breach::{BreachOptions, Hold, breach};
 use super::displacement::{self, Kernels, StepNoise};
+use super::inside::Inside;
 use super::lattice::{self, Cover, Parents, Sites};
 use super::means::{self, Straddle, Under, Weights};
 use super::noise::NoiseKey;
@@ -104,9 +105,10 @@ fn descend(terrain: &Terrain, covers: &[Cover], last: u32, options: &RefineOptio
         } else {
             noise.at_midpoints(parents, cover, level == levels)
         };
-        let hold = |i: usize| {
-            let p = sites.place(placement, (i % cover.cols) as i64, (i / cover.cols) as i64);
-            if surface.contains(p) { Hold::Free } else { Hold::Beyond }
+        let inside = drained.then(|| Inside::new(surface, placement, sites, (cover.cols, cover.rows)));
+        let hold = |c: usize, r: usize| match &inside {
+            Some(inside) if !inside.holds(c, r) => Hold::Beyond,
+            _ => Hold::Free,
         };
         if Some(level) == quarter
             && let Some(smooth) = smooth

@@ -4,6 +4,7 @@
 //! Water is set once and stays. All else is a lowest and a highest height by cell, known before the ground is, kept for the
 //! squares where anything binds, and taken again after every move of the ground.
 
+use super::part::Part;
 use super::pins;
 use super::shore::{Kind, ShoreDistance, WaterSquares};
 use super::sparse::{SIDE, Sparse, Square};
@@ -12,14 +13,13 @@ use crate::grid::Window;
 use crate::raster::Raster;
 use crate::water::WaterKind;
 use rayon::prelude::*;
-use std::borrow::Cow;
 
 /// No bounds.
 const OPEN: (f32, f32) = (f32::NEG_INFINITY, f32::INFINITY);
 
 /// Water bodies over the working window.
 pub(super) struct Water<'a> {
-    pub(super) body: Cow<'a, Raster<u16>>,
+    pub(super) body: Part<'a>,
     pub(super) squares: WaterSquares,
     pub(super) shore: ShoreDistance,
 }
@@ -30,7 +30,7 @@ pub(super) struct Holds<'a> {
     region: Window,
     water: Option<&'a Water<'a>>,
     bounds: Sparse<(f32, f32)>,
-    intervals: Option<(Cow<'a, Raster<u16>>, &'a [Interval])>,
+    intervals: Option<(Part<'a>, &'a [Interval])>,
     sea_levels: Vec<f32>,
     highest_floor: f32,
     /// Whether any bound or level is there at all.
@@ -43,7 +43,7 @@ impl<'a> Holds<'a> {
         terrain: &'a Terrain,
         region: Window,
         water: Option<&'a Water<'a>>,
-        intervals: Option<(Cow<'a, Raster<u16>>, &'a [Interval])>,
+        intervals: Option<(Part<'a>, &'a [Interval])>,
         pin_reach: f32,
     ) -> Holds<'a> {
         let seas = terrain.bodies.iter().filter(|b| b.kind == WaterKind::Sea);
@@ -99,10 +99,13 @@ impl<'a> Holds<'a> {
             }
         }
         if let Some((class, classes)) = &self.intervals {
-            for (i, (&class, &v)) in class.values.iter().zip(&z.values).enumerate().filter(|(_, (k, _))| **k != 0) {
-                let Interval { low_m, high_m } = classes[class as usize - 1];
-                if v <= low_m || v >= high_m {
-                    each(i % self.region.cols, i / self.region.cols);
+            for r in 0..self.region.rows {
+                let cells = class.row(r).iter().zip(z.row(r)).enumerate().filter(|(_, (k, _))| **k != 0);
+                for (c, (&class, &v)) in cells {
+                    let Interval { low_m, high_m } = classes[class as usize - 1];
+                    if v <= low_m || v >= high_m {
+                        each(c, r);
+                    }
                 }
             }
         }

@@ -1,11 +1,11 @@
 //! Block means: the fine cells under one coarse cell average to its value.
 //!
-//! Sums are taken in fixed point, so their order cannot matter; the correction is a quadratic B-spline of the residuals
+//! Sums are of whole steps of a fixed size, so their order cannot matter; the correction is a quadratic B-spline of the residuals
 //! with compact support, so a window sees the same as the whole.
 
 use super::lattice::Sites;
 use super::overlap;
-use super::placement::{Placement, Run, Uv, whole_below};
+use super::placement::{Placement, Run, Runs, Uv};
 use super::sparse::Sparse;
 use super::surface::CoarseSurface;
 use crate::grid::Window;
@@ -14,8 +14,16 @@ use rayon::prelude::*;
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-/// Fixed-point steps in a metre.
-const STEPS_PER_M: f64 = 65_536.0;
+/// Steps in a metre that sums are rounded to.
+const STEPS_PER_M: f64 = 16_384.0;
+/// Added to a number and taken off again, this rounds it to whole steps.
+const ROUNDING: f64 = 1.5 * (1u64 << 52) as f64 / STEPS_PER_M;
+
+/// `x` metres in whole steps: sums of such numbers are exact, in any order, up to 2^53 steps, 5e11 m.
+#[inline(always)]
+fn stepped(x: f64) -> f64 {
+    (x + ROUNDING) - ROUNDING
+}
 /// Taps each side of the centre of the inverse filter; the first one left out weighs 5e-5: of no matter below 200 m.
 const TAPS: i64 = 7;
 /// Blocks whose cells are on the average freer than the second share keep their mean; those less free than the first do not.
@@ -41,7 +49,9 @@ pub(super) struct Under<'a> {
 /// Sum, weight and count (cells, or units of area) of the fine cells of each coarse cell over a rectangle of the coarse raster.
 pub(super) struct Blocks {
     frame: Window,
-    sum: Vec<i64>,
+    /// What a whole cell counts.
+    units: f64,
+    sum: Vec<f64>,
     weight: Vec<i64>,
     count: Vec<u64>,
 }
@@ -118,24 +128,24 @@ pub(super) fn settle(
             let kept = before.without(&correction.dirty);
             (Some(correction), kept)
         }
-        None => (None, Blocks::empty(frame)),
+        None => (None, Blocks::empty(frame, under.straddle)),
     };
     let correction = correction.as_ref();
     let total = Mutex::new(total);
     let band_rows = rows_in_band(cols);
-    z.values.par_chunks_mut(band_rows * cols).enumerate().for_each(|(b, band)| {
+    z.values.par_chunks_mut(band_rows * cols).enumerate().for_each_init(Runs::default, |runs, (b, band)| {
         let row0 = b * band_rows;
         let frame = coarse_frame(under.sites, row0, (cols, band.len() / cols), under.placement);
         if correction.is_some_and(|c| !c.is_dirty_in(&frame)) {
             return;
         }
-        let mut part = Blocks::empty(frame);
-        settle_band(band, row0, cols, under, weight, hold, correction, &mut part);
+        let mut part = Blocks::empty(frame, under.straddle);
+        settle_band(band, row0, cols, under, weight, hold, correction, &mut part, runs);
         if let Ok(mut total) = total.lock() {
             total.take_in(&part);
         }
     });
-    total.into_inner().unwrap_or_else(|_| Blocks::empty(frame))
+    total.into_inner().unwrap_or_else(|_| Blocks::empty(frame, under.straddle))
 }
 
 /// The rows from `row0` on of [`settle`].
@@ -150,13 +160,13 @@ fn settle_band<H: Fn(usize, usize, &mut [f32]) + Sync>(
     hold: &H,
     correction: Option<&Correction>,
     part: &mut Blocks,
+    runs: &mut Runs,
 ) {
     let Under { placement, sites, straddle, .. } = under;
-    let (mut runs, mut corners) = (Vec::new(), Vec::new());
+    let mut corners = Vec::new();
     for (k, row) in band.chunks_mut(cols).enumerate() {
         let r = row0 + k;
-        placement.runs(sites.row(r), cols, 0.0, &mut runs);
-        for run in &runs {
+        for run in placement.runs(sites.row(r), cols, 0.0, runs) {
             let mut fresh = true;
             if let Some(correction) = correction {
                 let Some(block) = index_in(&correction.frame, run.i, run.j) else { continue };
@@ -184,23 +194,29 @@ fn settle_band<H: Fn(usize, usize, &mut [f32]) + Sync>(
 pub(super) fn add(z: &mut Raster<f32>, under: Under, weight: &Weights, correction: &Correction) {
     let cols = z.cols;
     let band_rows = rows_in_band(cols);
-    z.values.par_chunks_mut(band_rows * cols).enumerate().for_each(|(b, band)| {
+    z.values.par_chunks_mut(band_rows * cols).enumerate().for_each_init(Runs::default, |runs, (b, band)| {
         let row0 = b * band_rows;
         let frame = coarse_frame(under.sites, row0, (cols, band.len() / cols), under.placement);
         if correction.is_dirty_in(&frame) {
-            add_to_band(band, row0, cols, under, weight, correction);
+            add_to_band(band, row0, cols, under, weight, correction, runs);
         }
     });
 }
 
 /// The rows from `row0` on of [`add`].
 #[multiversion::multiversion(targets("x86_64+avx+avx2"))]
-fn add_to_band(band: &mut [f32], row0: usize, cols: usize, under: Under, weight: &Weights, correction: &Correction) {
-    let mut runs = Vec::new();
+fn add_to_band(
+    band: &mut [f32],
+    row0: usize,
+    cols: usize,
+    under: Under,
+    weight: &Weights,
+    correction: &Correction,
+    runs: &mut Runs,
+) {
     for (k, row) in band.chunks_mut(cols).enumerate() {
         let r = row0 + k;
-        under.placement.runs(under.sites.row(r), cols, 0.0, &mut runs);
-        for run in &runs {
+        for run in under.placement.runs(under.sites.row(r), cols, 0.0, runs) {
             if index_in(&correction.frame, run.i, run.j).is_some_and(|block| correction.moves[block]) {
                 correction.add_run(&mut row[run.start..run.end], r, run, weight);
             }
@@ -209,20 +225,20 @@ fn add_to_band(band: &mut [f32], row0: usize, cols: usize, under: Under, weight:
 }
 
 impl Blocks {
-    fn empty(frame: Window) -> Blocks {
+    fn empty(frame: Window, straddle: Straddle) -> Blocks {
         let n = frame.cols * frame.rows;
-        Blocks { frame, sum: vec![0; n], weight: vec![0; n], count: vec![0; n] }
+        Blocks { frame, units: straddle.units_in_cell() as f64, sum: vec![0.0; n], weight: vec![0; n], count: vec![0; n] }
     }
 
     /// The same without what was gathered for the blocks marked.
     fn without(mut self, marked: &[bool]) -> Blocks {
         for i in marked.iter().enumerate().filter(|(_, m)| **m).map(|(i, _)| i) {
-            (self.sum[i], self.weight[i], self.count[i]) = (0, 0, 0);
+            (self.sum[i], self.weight[i], self.count[i]) = (0.0, 0, 0);
         }
         self
     }
 
-    /// Adds what `part` has gathered; whole numbers, so that the order of parts does not matter.
+    /// Adds what `part` has gathered; whole steps, so that the order of parts does not matter.
     fn take_in(&mut self, part: &Blocks) {
         for j in 0..part.frame.rows {
             for i in 0..part.frame.cols {
@@ -256,7 +272,7 @@ impl Blocks {
             let fours = [lanes[0] + lanes[4], lanes[1] + lanes[5], lanes[2] + lanes[6], lanes[3] + lanes[7]];
             let sum = (fours[0] + fours[2]) + (fours[1] + fours[3]);
             let sum = f64::from(first) * values.len() as f64 + f64::from(sum);
-            self.sum[block] += whole_below(sum * STEPS_PER_M + 0.5);
+            self.sum[block] += stepped(sum);
             self.weight[block] += 256 * values.len() as i64;
             self.count[block] += values.len() as u64;
             return;
@@ -264,7 +280,7 @@ impl Blocks {
         for (k, &v) in values.iter().enumerate() {
             let share = weight.at(run.start + k, r);
             if share >= 0.0 {
-                self.sum[block] += whole_below(f64::from(v) * STEPS_PER_M + 0.5);
+                self.sum[block] += stepped(f64::from(v));
                 self.weight[block] += i64::from((share * 256.0) as i32);
                 self.count[block] += 1;
             }
@@ -295,13 +311,13 @@ impl Blocks {
             if share < 0.0 {
                 continue;
             }
-            let steps = whole_below(f64::from(v) * STEPS_PER_M + 0.5);
+            let value = f64::from(v) / self.units;
             let share = i64::from((share * 256.0) as i32);
             overlap::divide([above[c], above[c + 1], below[c + 1], below[c]], |i, j, area| {
                 if let Some(block) = index_in(&self.frame, i, j)
                     && is_fresh(i, j)
                 {
-                    self.sum[block] += steps * area;
+                    self.sum[block] += stepped(value * area as f64);
                     self.weight[block] += share * area;
                     self.count[block] += area as u64;
                 }
@@ -311,7 +327,7 @@ impl Blocks {
 
     /// Mean of block `i`, metres.
     fn mean(&self, i: usize) -> f64 {
-        self.sum[i] as f64 / STEPS_PER_M / self.count[i] as f64
+        self.sum[i] * self.units / self.count[i] as f64
     }
 
     fn target(&self, i: usize, surface: &CoarseSurface) -> f32 {
@@ -320,8 +336,9 @@ impl Blocks {
     }
 
     /// Coarse value minus block mean, scaled up where only part of the block may move; zero where either is unknown.
-    fn residuals(&self, surface: &CoarseSurface, aim: impl Fn(f32) -> f32) -> Vec<f32> {
+    fn residuals(&self, surface: &CoarseSurface, aim: impl Fn(f32) -> f32 + Sync) -> Vec<f32> {
         (0..self.sum.len())
+            .into_par_iter()
             .map(|i| {
                 let target = self.target(i, surface);
                 if self.count[i] == 0 || !target.is_finite() {
@@ -331,6 +348,9 @@ impl Blocks {
                 // Below the rounding of the sums: means of equal values need no correction.
                 if gap.abs() <= 1.0 / STEPS_PER_M {
                     return 0.0;
+                }
+                if self.weight[i] == 256 * self.count[i] as i64 {
+                    return gap as f32;
                 }
                 let share = self.weight[i] as f64 / 256.0 / self.count[i] as f64;
                 // A block that a river or a summit shapes almost alone gives way: pressed back to its mean, its free part
@@ -343,7 +363,7 @@ impl Blocks {
 
     /// The spline that brings the block means to `aim` of the coarse values. `across`: about how many values there are along a
     /// block's side.
-    pub(super) fn correction(&self, under: Under, aim: impl Fn(f32) -> f32, across: usize) -> Correction {
+    pub(super) fn correction(&self, under: Under, aim: impl Fn(f32) -> f32 + Sync, across: usize) -> Correction {
         let coefficients = self.sharpen(&self.residuals(under.surface, aim), across);
         let (cols, rows) = (self.frame.cols, self.frame.rows);
         let near = |i: usize, at: &dyn Fn(usize) -> bool| {
@@ -373,26 +393,27 @@ impl Blocks {
         let mut taps: Vec<f64> = (-TAPS..=TAPS).map(|k| pole.powi(k.abs() as i32)).collect();
         let sum: f64 = taps.iter().sum();
         taps.iter_mut().for_each(|t| *t /= sum);
-        let filter =
-            |from: &[f32], stride: usize, along: usize, position: &(dyn Fn(usize) -> usize + Sync)| -> Vec<f32> {
-                (0..from.len())
-                    .into_par_iter()
-                    .map(|i| {
-                        let at = position(i) as i64;
-                        let mut sum = 0.0;
-                        for (k, t) in taps.iter().enumerate() {
-                            let o = k as i64 - TAPS;
-                            if at + o >= 0 && at + o < along as i64 {
-                                sum += t * f64::from(from[(i as i64 + o * stride as i64) as usize]);
-                            }
-                        }
-                        sum as f32
-                    })
-                    .collect()
-            };
+        let taps: Vec<f32> = taps.into_iter().map(|t| t as f32).collect();
         let (cols, rows) = (self.frame.cols, self.frame.rows);
-        let along = filter(residuals, 1, cols, &|i| i % cols);
-        filter(&along, cols, rows, &|i| i / cols)
+        // Along each row, nothing beyond its ends; then along the columns.
+        let mut along = vec![0f32; cols * rows];
+        along.par_chunks_mut(cols).zip(residuals.par_chunks(cols)).for_each(|(out, from)| {
+            for (k, t) in taps.iter().enumerate() {
+                let (shift, back) = (k.saturating_sub(TAPS as usize), (TAPS as usize).saturating_sub(k));
+                if shift < cols && back < cols {
+                    out[back..].iter_mut().zip(&from[shift..]).for_each(|(v, r)| *v += t * r);
+                }
+            }
+        });
+        let mut down = vec![0f32; cols * rows];
+        down.par_chunks_mut(cols).enumerate().for_each(|(r, out)| {
+            for (k, t) in taps.iter().enumerate() {
+                if let Some(from) = (r + k).checked_sub(TAPS as usize).filter(|from| *from < rows) {
+                    out.iter_mut().zip(&along[from * cols..]).for_each(|(v, a)| *v += t * a);
+                }
+            }
+        });
+        down
     }
 
     /// Agreement over the blocks at least `min_count` cells large and, with `held`, of those whose cells are all of weight 1
@@ -445,22 +466,19 @@ impl Correction {
         };
         let q = [row(0), row(1), row(2)];
         if !all_free(weight, run, r) {
-            for (m, v) in values.iter_mut().enumerate() {
-                let (x, y) = run.at(m);
-                *v += weight.at(run.start + m, r).max(0.0) * quadratic(&q, x, y);
+            for ((v, (x, y)), c) in values.iter_mut().zip(run.places()).zip(run.start..) {
+                *v += weight.at(c, r).max(0.0) * quadratic(&q, x, y);
             }
         } else if run.dy == 0.0 {
             // One height: a parabola along the row.
             let w = spline_weights(run.y);
             let [a, b, c] = [0, 1, 2].map(|i| w[0] * q[0][i] + w[1] * q[1][i] + w[2] * q[2][i]);
             let (k0, k1, k2) = (0.5 * (a + b), b - a, 0.5 * ((a - b) + (c - b)));
-            for (m, v) in values.iter_mut().enumerate() {
-                let x = run.x + (run.t + m as f32 * run.dt) * run.dx;
+            for (v, (x, _)) in values.iter_mut().zip(run.places()) {
                 *v += k0 + x * (k1 + x * k2);
             }
         } else {
-            for (m, v) in values.iter_mut().enumerate() {
-                let (x, y) = run.at(m);
+            for (v, (x, y)) in values.iter_mut().zip(run.places()) {
                 *v += quadratic(&q, x, y);
             }
         }

@@ -10,12 +10,14 @@ mod breach;
 mod displacement;
 mod ground;
 mod holds;
+mod inside;
 mod lattice;
 mod means;
 mod needles;
 mod nodes;
 pub mod noise;
 mod overlap;
+mod part;
 mod pins;
 mod placement;
 mod ring;
@@ -38,14 +40,15 @@ use crate::raster::Raster;
 use crate::water::WaterKind;
 use breach::{BreachOptions, Hold, breach};
 use holds::{Holds, Water};
+use inside::Inside;
 use lattice::Sites;
 use means::{Blocks, Correction, Under, Weights};
+use part::Part;
 use placement::whole_below;
 use rayon::prelude::*;
 use rivers::Valleys;
 use shore::{Kind, ShoreDistance, WaterSquares};
 use sparse::{SIDE, Square};
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// What the relief below the scale of the coarse values is like.
@@ -143,8 +146,7 @@ pub struct Terrain {
     pub land: PlacedSurface,
     /// Floor of the seas; `None` lets the sea floor slope gently from the shore.
     pub sea_floor: Option<PlacedSurface>,
-    /// Water body by cell over `body_window`: 0 is land, k is `bodies[k - 1]`. Beyond it all is land; no cells at all will do
-    /// where there is no water.
+    /// Water body by cell over `body_window`: 0 is land, k is `bodies[k - 1]`. No cells at all will do where there is no water.
     pub body: Raster<u16>,
     /// The cells of `body`, absolute: at least [`working_window`] where there is water or an interval.
     pub body_window: Window,
@@ -263,45 +265,28 @@ pub fn working_window(land: &PlacedSurface, cell_m: f64, coarse_span_cells: usiz
     overlap(window.grown(inner_halo(cell_m, coarse_span_cells)), clip)
 }
 
-/// `raster` over `from`, as it is over `to`; 0 beyond.
-fn over(raster: &Raster<u16>, from: Window, to: Window) -> Cow<'_, Raster<u16>> {
-    if from == to {
-        return Cow::Borrowed(raster);
+/// Whether anything that binds within `covered` lies outside the coarse raster, from where it may act on what lies inside.
+fn binds_outside(terrain: &Terrain, covered: Window) -> bool {
+    let PlacedSurface { surface, placement } = &terrain.land;
+    let outside = |cell: Cell| {
+        let (c, r) = (cell.col - covered.col, cell.row - covered.row);
+        let near = c >= 0 && r >= 0 && c < covered.cols as i64 && r < covered.rows as i64;
+        near && !surface.contains(placement.at(cell.col, cell.row, 0.5, 0.5))
+    };
+    let points = terrain.rivers.iter().flat_map(|river| &river.points);
+    if terrain.pins.iter().any(|pin| outside(pin.cell))
+        || points.into_iter().any(|p| outside(lattice_cell(p.x_cells, p.y_cells)))
+    {
+        return true;
     }
-    let mut out = Raster::filled(to.cols, to.rows, 0u16);
-    let (c0, c1) = (from.col.max(to.col), (from.col + from.cols as i64).min(to.col + to.cols as i64));
-    for r in from.row.max(to.row)..(from.row + from.rows as i64).min(to.row + to.rows as i64) {
-        if c1 > c0 {
-            let (n, at) = ((c1 - c0) as usize, (r - to.row) as usize * to.cols + (c0 - to.col) as usize);
-            let source = &raster.row((r - from.row) as usize)[(c0 - from.col) as usize..][..n];
-            out.values[at..at + n].copy_from_slice(source);
-        }
+    if terrain.bodies.is_empty() {
+        return false;
     }
-    Cow::Owned(out)
-}
-
-/// The largest rectangle of cells, counted from the corner of `region`, whose centres all lie on the coarse raster, found by
-/// moving the sides inward.
-fn surely_inside(surface: &CoarseSurface, placement: &Placement, region: Window) -> (usize, usize, usize, usize) {
-    let sites = Sites::centres(region);
-    let inside = |c: usize, r: usize| surface.contains(sites.place(placement, c as i64, r as i64));
-    let (mut c0, mut r0, mut c1, mut r1) = (0, 0, region.cols, region.rows);
-    // A straight side between two ends that are inside, of a map without folds, is inside but for its bulge: all cells count.
-    loop {
-        let sides = [
-            c1 > c0 && !(r0..r1).all(|r| inside(c0, r)),
-            c1 > c0 && !(r0..r1).all(|r| inside(c1 - 1, r)),
-            r1 > r0 && !(c0..c1).all(|c| inside(c, r0)),
-            r1 > r0 && !(c0..c1).all(|c| inside(c, r1 - 1)),
-        ];
-        if c0 >= c1 || r0 >= r1 || sides == [false; 4] {
-            return (c0, r0, c1, r1);
-        }
-        c0 += usize::from(sides[0]);
-        c1 -= usize::from(sides[1] && c1 > c0);
-        r0 += usize::from(sides[2]);
-        r1 -= usize::from(sides[3] && r1 > r0);
-    }
+    let window = overlap(terrain.body_window, covered);
+    let body = Part::of(&terrain.body, terrain.body_window, window);
+    let inside = Inside::new(surface, placement, Sites::centres(window), (window.cols, window.rows));
+    let is_outside = |c: usize, r: usize| body.at(c, r) != 0 && !inside.holds(c, r);
+    (0..window.rows).into_par_iter().any(|r| inside.doubtful(r, window.cols).into_iter().flatten().any(|c| is_outside(c, r)))
 }
 
 /// The relief of `window` (absolute lattice cells).
@@ -311,7 +296,7 @@ fn surely_inside(surface: &CoarseSurface, placement: &Placement, region: Window)
 pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions) -> Relief {
     let (cell_m, span) = (terrain.cell_m, terrain.coarse_span_cells);
     let covered = window.grown(halo_cells(cell_m, span));
-    let near = if terrain.is_bare() { 0 } else { near_halo(cell_m, span) };
+    let near = if binds_outside(terrain, covered) { near_halo(cell_m, span) } else { 0 };
     let clip = worthwhile(&terrain.land, covered, window, near);
     let region = overlap(window.grown(inner_halo(cell_m, span)), clip);
     if !terrain.bodies.is_empty() || terrain.intervals.is_some() {
@@ -332,19 +317,19 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
     pins::raise(&mut z, region, &terrain.pins, reach, &|i| is_land(i % region.cols, i / region.cols));
     pins::loosen(&mut weight, region, &terrain.pins, reach);
     let intervals = terrain.intervals.as_ref();
-    let intervals = intervals.map(|i| (over(&i.class, terrain.body_window, region), i.classes.as_slice()));
+    let intervals = intervals.map(|i| (Part::of(&i.class, terrain.body_window, region), i.classes.as_slice()));
     let holds = Holds::new(terrain, region, water.as_ref(), intervals, reach);
     holds.set_fixed(&mut z);
 
-    let (c0, r0, c1, r1) = surely_inside(surface, placement, region);
-    let cols = region.cols;
-    let hold = |weight: &Weights, i: usize| {
-        let (c, r) = (i % cols, i / cols);
+    let inside = Inside::new(surface, placement, sites, (region.cols, region.rows));
+    let hold = |c: usize, r: usize| {
         if weight.at(c, r) <= 0.0 {
-            return Hold::Fixed;
+            Hold::Fixed
+        } else if inside.holds(c, r) {
+            Hold::Free
+        } else {
+            Hold::Beyond
         }
-        let inside = c >= c0 && c < c1 && r >= r0 && r < r1;
-        if inside || surface.contains(sites.place(placement, c as i64, r as i64)) { Hold::Free } else { Hold::Beyond }
     };
     let keep = |c: usize, r: usize, values: &mut [f32]| holds.keep(c, r, values);
     let drained = options.detail == Detail::Drained;
@@ -356,13 +341,13 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
             if let Some((correction, _)) = known.take() {
                 means::add(&mut z, under, &weight, &correction);
             }
-            (0..openings).for_each(|_| breach(&mut z, &|i| hold(&weight, i), &OPENING));
+            (0..openings).for_each(|_| breach(&mut z, &hold, &OPENING));
             // The last rounds move ground smoothly: they make no needles.
-            needles::blunt(&mut z, &|i| hold(&weight, i) == Hold::Free);
+            needles::blunt(&mut z, &|c, r| hold(c, r) == Hold::Free);
         } else if round == 0 {
             // Plain ground has needles only where it was bent.
-            needles::blunt_in(&mut z, weight.own_squares(), &|i| {
-                weight.at(i % cols, i / cols) < 1.0 && hold(&weight, i) == Hold::Free
+            needles::blunt_in(&mut z, weight.own_squares(), &|c, r| {
+                weight.at(c, r) < 1.0 && hold(c, r) == Hold::Free
             });
         }
         let blocks = means::settle(&mut z, under, &weight, &keep, known.take());
@@ -414,10 +399,10 @@ fn water_in(terrain: &Terrain, region: Window) -> Option<Water<'_>> {
     if terrain.bodies.is_empty() {
         return None;
     }
-    let body = over(&terrain.body, terrain.body_window, region);
-    let squares = WaterSquares::new(&body);
+    let body = Part::of(&terrain.body, terrain.body_window, region);
+    let squares = WaterSquares::new(body);
     squares.any().then(|| {
-        let shore = ShoreDistance::new(&body, &squares, shore_reach_cells(terrain.cell_m));
+        let shore = ShoreDistance::new(body, &squares, shore_reach_cells(terrain.cell_m));
         Water { body, squares, shore }
     })
 }
@@ -440,13 +425,6 @@ fn free_weights(region: Window, water: Option<&Water>) -> Weights {
             Square::Own(square)
         }
     })
-}
-
-impl Terrain {
-    /// Whether nothing but the coarse values binds.
-    fn is_bare(&self) -> bool {
-        self.bodies.is_empty() && self.rivers.is_empty() && self.pins.is_empty()
-    }
 }
 
 /// The cells that two windows share; they must meet.

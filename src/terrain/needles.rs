@@ -14,9 +14,9 @@ pub(super) const REACH: usize = AROUND + 1;
 /// Eight of the 80 cells around give at least sqrt(8/80) of their rms: a cell within this many of it needs no full look.
 const SURELY_BLUNT: f32 = 1.7;
 
-/// One pass over `z`: strict extremes for which `free` holds, all judged on the ground as it was. Cost: ten comparisons a
-/// cell, and 80 differences for the few that stand out.
-pub(super) fn blunt(z: &mut Raster<f32>, free: &(impl Fn(usize) -> bool + Sync)) {
+/// One pass over `z`: strict extremes for which `free` holds, all judged on the ground as it was. Cost: twenty operations a
+/// cell, and 80 for the few that stand out.
+pub(super) fn blunt(z: &mut Raster<f32>, free: &(impl Fn(usize, usize) -> bool + Sync)) {
     let (w, h) = (z.cols, z.rows);
     if w <= 2 * REACH || h <= 2 * REACH {
         return;
@@ -24,25 +24,55 @@ pub(super) fn blunt(z: &mut Raster<f32>, free: &(impl Fn(usize) -> bool + Sync))
     let ground = &*z;
     let bands = (REACH..h - REACH).into_par_iter().step_by(BAND);
     let edits: Vec<_> = bands
-        .map(|r0| {
-            let mut edits = Vec::new();
-            for r in r0..(r0 + BAND).min(h - REACH) {
-                let rows = [ground.row(r - 1), ground.row(r), ground.row(r + 1)];
-                for first in (REACH..w - REACH).step_by(STRIP) {
-                    let end = (first + STRIP).min(w - REACH);
-                    let mut extreme = [false; STRIP];
-                    if extremes(rows.map(|row| &row[first - 1..end + 1]), &mut extreme[..end - first]) {
-                        for c in (first..end).filter(|c| extreme[c - first]) {
-                            edits.extend(edit(ground, c, r, free));
-                        }
-                    }
+        .map_init(
+            || vec![0f32; (BAND + 2 * AROUND) * STRIDE],
+            |offs, r0| {
+                let mut edits = Vec::new();
+                let r1 = (r0 + BAND).min(h - REACH);
+                for c0 in (REACH..w - REACH).step_by(STRIP) {
+                    let c1 = (c0 + STRIP).min(w - REACH);
+                    blunt_tile(ground, (c0, c1), (r0, r1), offs, free, &mut edits);
                 }
-            }
-            edits
-        })
+                edits
+            },
+        )
         .collect();
     for (index, level) in edits.into_iter().flatten() {
         z.values[index] = level;
+    }
+}
+
+/// One tile of [`blunt`]. `offs` is scratch: by cell of the tile and [`AROUND`] it, how far it is off the mean of its ring.
+#[multiversion::multiversion(targets("x86_64+avx+avx2"))]
+fn blunt_tile<F: Fn(usize, usize) -> bool + Sync>(
+    z: &Raster<f32>,
+    (c0, c1): (usize, usize),
+    (r0, r1): (usize, usize),
+    offs: &mut [f32],
+    free: &F,
+    edits: &mut Vec<(usize, f32)>,
+) {
+    let width = c1 - c0 + 2 * AROUND;
+    for (r, offs) in (r0 - AROUND..r1 + AROUND).zip(offs.chunks_mut(STRIDE)) {
+        let [n, m, s] = [r - 1, r, r + 1].map(|y| &z.row(y)[c0 - REACH..][..width + 2]);
+        for (k, off) in offs[..width].iter_mut().enumerate() {
+            *off = m[k + 1] - ring_mean([n[k], n[k + 1], n[k + 2]], [m[k], m[k + 2]], [s[k], s[k + 1], s[k + 2]]);
+        }
+    }
+    let offs = &*offs;
+    for r in r0..r1 {
+        let [n, m, s] = [r - 1, r, r + 1].map(|y| &z.row(y)[c0 - 1..c1 + 1]);
+        let mut extreme = [false; STRIP];
+        if extremes([n, m, s], &mut extreme[..c1 - c0]) {
+            for c in (c0..c1).filter(|c| extreme[c - c0]) {
+                let at = (r - r0 + AROUND) * STRIDE + c - c0 + AROUND;
+                if let Some(off) = too_far_off(|x, y| offs[at.wrapping_add_signed(y * STRIDE as isize + x)])
+                    && free(c, r)
+                {
+                    edits.push((r * z.cols + c, z.at(c, r) - off));
+                }
+            }
+        }
     }
 }
 
@@ -50,7 +80,7 @@ pub(super) fn blunt(z: &mut Raster<f32>, free: &(impl Fn(usize) -> bool + Sync))
 pub(super) fn blunt_in(
     z: &mut Raster<f32>,
     squares: impl Iterator<Item = (usize, usize)>,
-    free: &(impl Fn(usize) -> bool + Sync),
+    free: &(impl Fn(usize, usize) -> bool + Sync),
 ) {
     let (w, h) = (z.cols, z.rows);
     if w <= 2 * REACH || h <= 2 * REACH {
@@ -59,15 +89,13 @@ pub(super) fn blunt_in(
     let ground = &*z;
     let squares: Vec<_> = squares.collect();
     let of_square = |&(c0, r0): &(usize, usize)| -> Vec<(usize, f32)> {
-        let rows = r0.max(REACH)..(r0 + SIDE).min(h - REACH);
-        let columns = c0.max(REACH)..(c0 + SIDE).min(w - REACH);
-        rows.flat_map(|r| columns.clone().filter_map(move |c| Some((c, r))))
-            .filter(|&(c, r)| {
-                let mut extreme = [false];
-                extremes([r - 1, r, r + 1].map(|y| &ground.row(y)[c - 1..c + 2]), &mut extreme)
-            })
-            .filter_map(|(c, r)| edit(ground, c, r, free))
-            .collect()
+        let (c0, c1) = (c0.max(REACH), (c0 + SIDE).min(w - REACH));
+        let (r0, r1) = (r0.max(REACH), (r0 + SIDE).min(h - REACH));
+        let mut edits = Vec::new();
+        if c0 < c1 && r0 < r1 {
+            blunt_tile(ground, (c0, c1), (r0, r1), &mut vec![0f32; (SIDE + 2 * AROUND) * STRIDE], free, &mut edits);
+        }
+        edits
     };
     let edits: Vec<_> = squares.par_iter().map(of_square).collect();
     for (index, level) in edits.into_iter().flatten() {
@@ -76,46 +104,36 @@ pub(super) fn blunt_in(
 }
 
 /// Rows that one task looks at.
-const BAND: usize = 16;
+const BAND: usize = 64;
+/// Width of a tile with its surroundings in memory.
+const STRIDE: usize = STRIP + 2 * AROUND;
 
-/// What the extreme at (c, r) becomes, if it is a needle and free.
-fn edit(z: &Raster<f32>, c: usize, r: usize, free: &impl Fn(usize) -> bool) -> Option<(usize, f32)> {
-    let index = r * z.cols + c;
-    if free(index) { blunted(z, c, r).map(|v| (index, v)) } else { None }
+#[inline(always)]
+fn ring_mean(n: [f32; 3], m: [f32; 2], s: [f32; 3]) -> f32 {
+    0.125 * ((n[0] + n[1] + n[2]) + (m[0] + m[1]) + (s[0] + s[1] + s[2]))
 }
 
-/// How far (c, r) is off the mean of its ring.
-#[inline]
-fn off(z: &Raster<f32>, c: usize, r: usize) -> f32 {
-    let (n, m, s) = (z.row(r - 1), z.row(r), z.row(r + 1));
-    let ring = (n[c - 1] + n[c] + n[c + 1]) + (m[c - 1] + m[c + 1]) + (s[c - 1] + s[c] + s[c + 1]);
-    m[c] - 0.125 * ring
-}
-
-/// The height that (c, r) may keep, if it is a needle.
-fn blunted(z: &Raster<f32>, c: usize, r: usize) -> Option<f32> {
-    let here = off(z, c, r);
-    let square = |(x, y): (usize, usize)| off(z, x, y).powi(2);
-    let (far, near) = (AROUND - 1, 2);
-    let few = [
-        (c - far, r),
-        (c + far, r),
-        (c, r - far),
-        (c, r + far),
-        (c - near, r - near),
-        (c + near, r - near),
-        (c - near, r + near),
-        (c + near, r + near),
-    ];
+/// How much farther a cell is off its ring than it may be, if it is a needle; `off` tells of the cells around it by their
+/// column and row, counted from it.
+#[inline(always)]
+fn too_far_off(off: impl Fn(isize, isize) -> f32) -> Option<f32> {
+    let here = off(0, 0);
+    let square = |(x, y): (isize, isize)| {
+        let off = off(x, y);
+        off * off
+    };
+    const FAR: isize = AROUND as isize - 1;
+    const NEAR: isize = 2;
+    let few = [(-FAR, 0), (FAR, 0), (0, -FAR), (0, FAR), (-NEAR, -NEAR), (NEAR, -NEAR), (-NEAR, NEAR), (NEAR, NEAR)];
     let sigma2 = few.into_iter().map(square).sum::<f32>() / 8.0;
     if here * here <= SURELY_BLUNT * SURELY_BLUNT * sigma2 {
         return None;
     }
+    const A: isize = AROUND as isize;
+    let rows = (-A..=A).map(|y| (-A..=A).filter(|x| (*x, y) != (0, 0)).map(|x| square((x, y))).sum::<f32>());
     let side = 2 * AROUND + 1;
-    let others = (0..side * side).filter(|k| *k != side * side / 2);
-    let sum: f32 = others.map(|k| square((c + k % side - AROUND, r + k / side - AROUND))).sum();
-    let most = MOST_SIGMA * (sum / (side * side - 1) as f32).sqrt();
-    (here.abs() > most).then(|| z.at(c, r) - here + most.copysign(here))
+    let most = MOST_SIGMA * (rows.sum::<f32>() / (side * side - 1) as f32).sqrt();
+    (here.abs() > most).then(|| here - most.copysign(here))
 }
 
 #[cfg(test)]
@@ -127,11 +145,11 @@ mod tests {
         let ripple = |k: usize| ((k % 20) as f32 * 1.3).sin() + ((k / 20) as f32 * 1.1).cos();
         let mut z = Raster::from_values(20, 20, (0..400).map(ripple).collect());
         let before = z.clone();
-        blunt(&mut z, &|_| true);
+        blunt(&mut z, &|_, _| true);
         assert_eq!(z, before);
         z.set(9, 9, 80.0);
         z.set(12, 14, -60.0);
-        blunt(&mut z, &|i| i != 14 * 20 + 12);
+        blunt(&mut z, &|c, r| (c, r) != (12, 14));
         assert!(z.at(9, 9) < 40.0, "{}", z.at(9, 9));
         assert_eq!(z.at(12, 14), -60.0);
         assert!(before.values.iter().zip(&z.values).filter(|(a, b)| a != b).count() == 2);

@@ -74,10 +74,10 @@ impl Placement {
 
     /// The lattice points (`col` + k · `spacing` + `offset`, `row` + `offset`), k from 0 to `n`, in `runs` that lie in one coarse
     /// cell each, after `shift` was taken from u and v. A point belongs to the same cell and has the same place in it to the bit
-    /// whatever row it is asked for with.
+    /// whatever row it is asked for with. `runs` remembers the row before: where rows differ in v alone, this costs next to
+    /// nothing; it must not be carried from one placement to another.
     #[inline(always)]
-    pub(super) fn runs(&self, row_of: RowOf, n: usize, shift: f64, runs: &mut Vec<Run>) {
-        runs.clear();
+    pub(super) fn runs<'a>(&self, row_of: RowOf, n: usize, shift: f64, runs: &'a mut Runs) -> &'a [Run] {
         let RowOf { col, row, spacing, offset } = row_of;
         // Steps and spacings are powers of two: no divisions.
         const SHIFT: u32 = Placement::STEP.trailing_zeros();
@@ -86,6 +86,17 @@ impl Placement {
         let spacing_shift = spacing.trailing_zeros();
         let fy = ((row & (step - 1)) as f64 + offset) * inv;
         let r = ((row >> SHIFT) - self.node_row0).clamp(0, self.u.rows as i64 - 2) as usize;
+        let alike = RunsKey { col, spacing, offset: offset.to_bits(), shift: shift.to_bits(), n };
+        if runs.alike == Some(alike) && (runs.node_row == r || self.is_upright(row_of, n, [runs.node_row, r])) {
+            runs.node_row = r;
+            let c = ((col >> SHIFT) - self.node_col0).clamp(0, self.v.cols as i64 - 2) as usize;
+            let v = self.v.at(c, r) + (self.v.at(c, r + 1) - self.v.at(c, r)) * fy - shift;
+            let j = whole_below(v);
+            let y = (v - j as f64) as f32;
+            runs.list.iter_mut().for_each(|run| (run.j, run.y) = (j, y));
+            return &runs.list;
+        }
+        runs.list.clear();
         let mut k = 0;
         while k < n {
             let at = col + k as i64 * spacing;
@@ -120,7 +131,7 @@ impl Placement {
                     }
                     hi
                 };
-                runs.push(Run {
+                runs.list.push(Run {
                     start: k,
                     end: stop,
                     i: here.0,
@@ -135,7 +146,40 @@ impl Placement {
                 k = stop;
             }
         }
+        runs.alike = self.is_upright(row_of, n, [r, r]).then_some(alike);
+        runs.node_row = r;
+        &runs.list
     }
+
+    /// Whether u is the same in all rows between the nodes of these rows and those below them, and v along each.
+    fn is_upright(&self, RowOf { col, spacing, .. }: RowOf, n: usize, [a, b]: [usize; 2]) -> bool {
+        let step = Self::STEP as i64;
+        let node = |at: i64| (at.div_euclid(step) - self.node_col0).clamp(0, self.u.cols as i64 - 2) as usize;
+        let nodes = node(col)..node(col + (n as i64 - 1) * spacing) + 2;
+        let us = [a, a + 1, b, b + 1].map(|r| &self.u.row(r)[nodes.clone()]);
+        let vs = [b, b + 1].map(|r| &self.v.row(r)[nodes.clone()]);
+        us[1..].iter().all(|u| *u == us[0]) && vs.iter().all(|v| v.iter().all(|x| *x == v[0]))
+    }
+}
+
+/// The runs of a row, kept for the next.
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    list: Vec<Run>,
+    /// What another row must share to have the same runs but for their v; `None` where v changes along the row, or u across.
+    alike: Option<RunsKey>,
+    /// The row of nodes above the row that they were made for.
+    node_row: usize,
+}
+
+/// What rows share whose runs differ in v alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RunsKey {
+    col: i64,
+    spacing: i64,
+    offset: u64,
+    shift: u64,
+    n: usize,
 }
 
 /// A row of lattice points.
@@ -164,13 +208,27 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// The place of point `start + m` in the cell, about 0 to 1.
-    #[inline]
-    pub(super) fn at(&self, m: usize) -> (f32, f32) {
-        let s = self.t + m as f32 * self.dt;
-        (self.x + s * self.dx, self.y + s * self.dy)
+    /// The places of its points in the cell, about 0 to 1, one after the other.
+    #[inline(always)]
+    pub(super) fn places(&self) -> impl Iterator<Item = (f32, f32)> + '_ {
+        // No run is longer than the way from node to node.
+        RAMP[..self.end - self.start].iter().map(|m| {
+            let s = self.t + m * self.dt;
+            (self.x + s * self.dx, self.y + s * self.dy)
+        })
     }
 }
+
+/// 0, 1, 2, ...: whole numbers turned into floats cost more than all else along a run.
+const RAMP: [f32; Placement::STEP] = {
+    let mut ramp = [0.0; Placement::STEP];
+    let mut m = 0;
+    while m < ramp.len() {
+        ramp[m] = m as f32;
+        m += 1;
+    }
+    ramp
+};
 
 #[inline]
 fn bilinear((p, q, s, t): (f64, f64, f64, f64), fx: f64, fy: f64) -> f64 {
@@ -230,12 +288,10 @@ mod tests {
             let n = 150 / spacing as usize;
             let places = |col: i64, n: usize| {
                 let mut out = vec![None; n];
-                let mut runs = Vec::new();
-                p.runs(RowOf { col, row: -6, spacing, offset }, n, 0.0, &mut runs);
-                for run in runs {
-                    for (m, place) in out[run.start..run.end].iter_mut().enumerate() {
+                let mut runs = Runs::default();
+                for run in p.runs(RowOf { col, row: -6, spacing, offset }, n, 0.0, &mut runs) {
+                    for (place, (x, y)) in out[run.start..run.end].iter_mut().zip(run.places()) {
                         assert!(place.is_none(), "each point once");
-                        let (x, y) = run.at(m);
                         *place = Some((run.i, run.j, x, y));
                     }
                 }
@@ -250,6 +306,22 @@ mod tests {
                 assert!((-1e-5..1.0 + 1e-5).contains(&x) && (-1e-5..1.0 + 1e-5).contains(&y), "{x} {y}");
             }
             assert_eq!(places(-32 + 3 * spacing, n - 3), all[3..]);
+        }
+    }
+
+    #[test]
+    fn runs_carried_from_row_to_row_are_those_of_the_row() {
+        // Upright, but for the last rows of nodes.
+        let bent = |nodes: &[(i64, i64)]| -> Result<Vec<Uv>, ()> {
+            let at = |&(c, r): &(i64, i64)| Uv { u: (c + (r - 40).max(0)) as f64 / 7.0, v: r as f64 / 7.0 };
+            Ok(nodes.iter().map(at).collect())
+        };
+        let p = Placement::new(Window { col: -20, row: -9, cols: 120, rows: 90 }, bent).unwrap();
+        let mut carried = Runs::default();
+        for row in -9..80 {
+            let of = RowOf { col: -17, row, spacing: 1, offset: 0.5 };
+            let fresh = format!("{:?}", p.runs(of, 100, 0.5, &mut Runs::default()));
+            assert_eq!(format!("{:?}", p.runs(of, 100, 0.5, &mut carried)), fresh, "row {row}");
         }
     }
 

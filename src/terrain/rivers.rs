@@ -150,18 +150,22 @@ const ROUNDS: usize = 16;
 
 /// Tells the cells of a square within `reach` of a river's cell (column and row counted from the square's corner, height of
 /// the bed) how near it is.
+#[multiversion::multiversion(targets("x86_64+avx+avx2"))]
 fn splat(square: &mut [(f32, f32)], (c, r, z): (i64, i64, f32), reach: i64) {
     let last = SIDE as i64 - 1;
     let (c0, c1) = ((c - reach).max(0), (c + reach).min(last));
+    if c1 < c0 {
+        return;
+    }
     for y in (r - reach).max(0)..=(r + reach).min(last) {
-        let row = &mut square[y as usize * SIDE..][..SIDE];
-        for x in c0..=c1 {
-            let d2 = ((x - c) * (x - c) + (y - r) * (y - r)) as f32;
-            let old = &mut row[x as usize];
+        let row = &mut square[y as usize * SIDE..][c0 as usize..=c1 as usize];
+        let (west, dy2) = ((c0 - c) as i32, ((y - r) * (y - r)) as i32);
+        for (k, old) in row.iter_mut().enumerate() {
+            let dx = west + k as i32;
+            let d2 = (dx * dx + dy2) as f32;
             // The lower bed wins a tie, so that the order of rivers cannot matter.
-            if d2 < old.0 || (d2 == old.0 && z < old.1) {
-                *old = (d2, z);
-            }
+            let nearer = (d2 < old.0) | ((d2 == old.0) & (z < old.1));
+            *old = if nearer { (d2, z) } else { *old };
         }
     }
 }

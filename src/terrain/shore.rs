@@ -1,7 +1,7 @@
 //! Water bodies on the fine grid: how far a cell is from a shore, and what that allows it to be.
 
+use super::part::Part;
 use super::sparse::{SIDE, Sparse, Square};
-use crate::raster::Raster;
 
 /// Distance between neighbours in the chamfer metric, in fifths of a cell.
 const STRAIGHT: u32 = 5;
@@ -23,7 +23,7 @@ pub(super) enum Kind {
 
 impl WaterSquares {
     /// One look at each cell of `bodies` (0 = land).
-    pub(super) fn new(bodies: &Raster<u16>) -> WaterSquares {
+    pub(super) fn new(bodies: Part) -> WaterSquares {
         let (w, h) = (bodies.cols, bodies.rows);
         WaterSquares(Sparse::build(w, h, |c0, r0| {
             let (c1, r1) = ((c0 + SIDE + 1).min(w), (r0 + SIDE + 1).min(h));
@@ -67,7 +67,7 @@ const FAR: u32 = u32::MAX;
 impl ShoreDistance {
     /// Distances out to `reach_cells` (at most 5000) over a raster of body indices (0 = land). Cost: five looks at each cell
     /// within the reach of a shore.
-    pub(super) fn new(bodies: &Raster<u16>, squares: &WaterSquares, reach_cells: u32) -> Self {
+    pub(super) fn new(bodies: Part, squares: &WaterSquares, reach_cells: u32) -> Self {
         let (w, h) = (bodies.cols, bodies.rows);
         let limit = reach_cells * STRAIGHT;
         // Seeds: cells with a neighbour of the other kind. A land cell learns the lowest body index beside it; a water cell
@@ -197,6 +197,13 @@ const NEIGHBOURS: [(i64, i64, u32); 8] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grid::Window;
+    use crate::raster::Raster;
+
+    fn all(bodies: &Raster<u16>) -> Part<'_> {
+        let window = Window { col: 0, row: 0, cols: bodies.cols, rows: bodies.rows };
+        Part::of(bodies, window, window)
+    }
 
     #[test]
     fn distance_counts_cells_from_the_shore_on_both_sides() {
@@ -206,7 +213,7 @@ mod tests {
                 bodies.set(c, r, 2);
             }
         }
-        let d = ShoreDistance::new(&bodies, &WaterSquares::new(&bodies), 3);
+        let d = ShoreDistance::new(all(&bodies), &WaterSquares::new(all(&bodies)), 3);
         let row: Vec<_> = (0..9).map(|c| d.at(c, 1)).collect();
         assert_eq!(row[4], Some((1.0, 2)));
         assert_eq!(row[2], Some((3.0, 2)));
@@ -219,7 +226,7 @@ mod tests {
     #[test]
     fn nearest_of_two_bodies_wins_and_a_tie_goes_to_the_lower_index() {
         let bodies = Raster::from_values(7, 1, vec![3, 0, 0, 0, 0, 0, 1]);
-        let d = ShoreDistance::new(&bodies, &WaterSquares::new(&bodies), 10);
+        let d = ShoreDistance::new(all(&bodies), &WaterSquares::new(all(&bodies)), 10);
         assert_eq!(d.at(2, 0), Some((2.0, 3)));
         assert_eq!(d.at(3, 0), Some((3.0, 1)));
         assert_eq!(d.at(4, 0), Some((2.0, 1)));

@@ -7,7 +7,7 @@
 
 use super::lattice::Sites;
 use super::noise::NoiseKey;
-use super::placement::{Placement, RowOf, Run, Uv, whole_below};
+use super::placement::{Placement, RowOf, Run, Runs, Uv, whole_below};
 use crate::raster::Raster;
 use rayon::prelude::*;
 
@@ -81,8 +81,8 @@ impl CoarseSurface {
     /// Elevations of the smooth surface at the sites of a raster.
     pub(super) fn elevations(&self, sites: Sites, placement: &Placement, cols: usize, rows: usize) -> Raster<f32> {
         let mut out = Raster::filled(cols, rows, 0f32);
-        out.values.par_chunks_mut(cols).enumerate().for_each_init(Vec::new, |runs, (l, row)| {
-            placement.runs(sites.row(l), cols, 0.5, runs);
+        out.values.par_chunks_mut(cols).enumerate().for_each_init(Runs::default, |runs, (l, row)| {
+            let runs = placement.runs(sites.row(l), cols, 0.5, runs);
             elevations_along(&self.coefficients, runs, row);
         });
         out
@@ -90,17 +90,15 @@ impl CoarseSurface {
 
     /// [`CoarseSurface::sigma`] along a row of lattice points, times `gain`. `runs` is scratch.
     #[inline(always)]
-    pub(super) fn sigma_row(&self, placement: &Placement, row: RowOf, gain: f32, runs: &mut Vec<Run>, out: &mut [f32]) {
+    pub(super) fn sigma_row(&self, placement: &Placement, row: RowOf, gain: f32, runs: &mut Runs, out: &mut [f32]) {
         let (w, h) = (self.sigma.cols as i64, self.sigma.rows as i64);
-        placement.runs(row, out.len(), 0.5, runs);
         let s = &self.sigma;
-        for run in runs {
+        for run in placement.runs(row, out.len(), 0.5, runs) {
             let (c0, c1) = (run.i.clamp(0, w - 1) as usize, (run.i + 1).clamp(0, w - 1) as usize);
             let (r0, r1) = (run.j.clamp(0, h - 1) as usize, (run.j + 1).clamp(0, h - 1) as usize);
             let (a, b, c, d) = (s.at(c0, r0), s.at(c1, r0), s.at(c0, r1), s.at(c1, r1));
             let (b, c, d) = (b - a, c - a, (d - c) - (b - a));
-            for (m, v) in out[run.start..run.end].iter_mut().enumerate() {
-                let (x, y) = run.at(m);
+            for (v, (x, y)) in out[run.start..run.end].iter_mut().zip(run.places()) {
                 let root = a + x * b + y * (c + x * d);
                 let root = if root > 0.0 { root } else { 0.0 };
                 let square = root * root;
@@ -198,23 +196,29 @@ fn cubic_weights(t: f64) -> [f64; 4] {
 #[multiversion::multiversion(targets("x86_64+avx+avx2"))]
 fn elevations_along(coefficients: &Raster<f32>, runs: &[Run], row: &mut [f32]) {
     let (w, h) = (coefficients.cols as i64, coefficients.rows as i64);
+    // The four rows of coefficients around one height are one, of which four columns are kept: place and sums.
+    let mut known: Option<((i64, i64, f32), [f64; 4])> = None;
     for run in runs {
         let values = &mut row[run.start..run.end];
         if run.dy != 0.0 {
-            for (m, v) in values.iter_mut().enumerate() {
-                let (x, y) = run.at(m);
+            for (v, (x, y)) in values.iter_mut().zip(run.places()) {
                 *v = cubic_in(coefficients, (run.i, run.j), (f64::from(x), f64::from(y))) as f32;
             }
             continue;
         }
-        // One height: the four rows of coefficients are one.
         let wy = cubic_weights(f64::from(run.y));
-        let q = [-1, 0, 1, 2].map(|l| {
-            let c = mirrored(run.i + l, w);
+        let column = |i: i64| {
+            let c = mirrored(i, w);
             (0..4).map(|k| wy[k] * f64::from(coefficients.at(c, mirrored(run.j + k as i64 - 1, h)))).sum::<f64>()
-        });
-        for (m, v) in values.iter_mut().enumerate() {
-            let wx = cubic_weights(f64::from(run.at(m).0));
+        };
+        let q = match known {
+            Some((at, q)) if at == (run.i, run.j, run.y) => q,
+            Some((at, [_, a, b, c])) if at == (run.i - 1, run.j, run.y) => [a, b, c, column(run.i + 2)],
+            _ => [-1, 0, 1, 2].map(|l| column(run.i + l)),
+        };
+        known = Some(((run.i, run.j, run.y), q));
+        for (v, (x, _)) in values.iter_mut().zip(run.places()) {
+            let wx = cubic_weights(f64::from(x));
             *v = (wx[0] * q[0] + wx[1] * q[1] + wx[2] * q[2] + wx[3] * q[3]) as f32;
         }
     }
