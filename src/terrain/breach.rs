@@ -21,6 +21,14 @@ pub(super) struct BreachOptions {
     pub(super) fill: f32,
 }
 
+impl BreachOptions {
+    /// How far from a cell the ground decides about it in one round, cells: the pit is within the reach of the bank, and what
+    /// opens it within the reach of the pit.
+    pub(super) const fn halo(&self) -> usize {
+        2 * self.reach + 1
+    }
+}
+
 /// What the search may do with a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hold {
@@ -70,7 +78,7 @@ fn ordered(z: f32) -> u32 {
     b ^ (((b as i32) >> 31) as u32 | 0x8000_0000)
 }
 
-/// One round over `z`. A cell depends on the ground within twice the reach. Only strict pits are opened: flat ground is left
+/// One round over `z`. A cell depends on the ground within [`BreachOptions::halo`]. Only strict pits are opened: flat ground is left
 /// as it is. Cost: nine comparisons a cell, and a search of at most `most_cells` a pit.
 pub(super) fn breach(z: &mut Raster<f32>, hold: &(impl Fn(usize, usize) -> Hold + Sync), options: &BreachOptions) {
     let (w, h) = (z.cols, z.rows);
@@ -120,6 +128,10 @@ pub(super) fn breach(z: &mut Raster<f32>, hold: &(impl Fn(usize, usize) -> Hold 
     }
 }
 
+/// The four cells beside a cut follow it down by this share of its depth, at most half-way to it: a trench one cell wide between
+/// walls is not what water leaves.
+const BANKS: f32 = 0.4;
+
 /// Marks an edit as the pit's own new level.
 const RAISED: usize = 1 << (usize::BITS - 1);
 
@@ -144,7 +156,8 @@ fn open(
         // Part of the square lies off the raster.
         for y in SIDE / 2 - reach..SIDE / 2 + reach + 1 {
             for x in SIDE / 2 - reach..SIDE / 2 + reach + 1 {
-                let inside = (SIDE / 2..SIDE / 2 + w).contains(&(col + x)) && (SIDE / 2..SIDE / 2 + h).contains(&(row + y));
+                let inside =
+                    (SIDE / 2..SIDE / 2 + w).contains(&(col + x)) && (SIDE / 2..SIDE / 2 + h).contains(&(row + y));
                 if !inside {
                     from[y * SIDE + x] = CLOSED;
                     touched.push((y * SIDE + x) as u16);
@@ -217,7 +230,19 @@ fn open(
         let steps = (path.len() - 1) as f32;
         edits.push((middle | RAISED, top));
         for (k, &local) in path.iter().enumerate().take(path.len() - 1).skip(1) {
-            edits.push((index(local), low + (top - low) * k as f32 / steps));
+            let ((c, r), level) = (cell(local), low + (top - low) * k as f32 / steps);
+            let at = r * w + c;
+            edits.push((at, level));
+            let share = BANKS * (z.values[at] - level);
+            if share > 0.0 {
+                let beside = STEPS[..4].iter().map(|(x, y)| (c.wrapping_add_signed(*x), r.wrapping_add_signed(*y)));
+                for (c, r) in beside.filter(|&(c, r)| c < w && r < h) {
+                    let bank = z.at(c, r);
+                    if bank > level && hold(c, r) == Hold::Free {
+                        edits.push((r * w + c, (bank - share).max(level + 0.5 * (bank - level))));
+                    }
+                }
+            }
         }
     }
     touched.drain(..).for_each(|t| from[t as usize] = UNSEEN);

@@ -26,9 +26,6 @@ const TAPS: usize = 2 * (2 * ARM as usize + 1);
 /// Standard deviations of the kernels along and across the fall, nodes.
 const ALONG: f32 = 3.0;
 const ACROSS: f32 = 0.45;
-/// Half-way from the interpolating scheme to the B-spline's: every node gets a displacement of its own, and nodes kept sharp
-/// show as a lattice (crease 1.16 against 1.12).
-const SOFTEN: f32 = 0.06;
 /// No displacement is larger, sigma.
 const MOST_NOISE: f32 = 3.0;
 /// The fall counts up to this many sigma, as a power of two.
@@ -229,7 +226,7 @@ fn displace_tile(
     for r in h0..h1 {
         let at = local(g0, r);
         let base = &mut tile.base[at..at + n];
-        parents.interpolate(cover.col + g0, cover.row + r, (of.stencil, SOFTEN), &mut tile.line, base);
+        parents.interpolate(cover.col + g0, cover.row + r, (of.stencil, of.shape.soften), &mut tile.line, base);
         if let Some(smooth) = smooth {
             let s = &smooth.row(r as usize)[g0 as usize..g1 as usize];
             let ground = &mut tile.ground[at..at + n];

@@ -34,7 +34,7 @@ fn margin(level: u32, levels: u32) -> usize {
         if level == quarter {
             nodes += means::REACH_COARSE * per_coarse_cell;
         }
-        nodes += if level == quarter { 2 * LONG.reach * LONG_ROUNDS } else { 2 * SHORT.reach * SHORT_ROUNDS };
+        nodes += if level == quarter { LONG.halo() * LONG_ROUNDS } else { SHORT.halo() * SHORT_ROUNDS };
     }
     nodes
 }

@@ -227,7 +227,13 @@ fn add_to_band(
 impl Blocks {
     fn empty(frame: Window, straddle: Straddle) -> Blocks {
         let n = frame.cols * frame.rows;
-        Blocks { frame, units: straddle.units_in_cell() as f64, sum: vec![0.0; n], weight: vec![0; n], count: vec![0; n] }
+        Blocks {
+            frame,
+            units: straddle.units_in_cell() as f64,
+            sum: vec![0.0; n],
+            weight: vec![0; n],
+            count: vec![0; n],
+        }
     }
 
     /// The same without what was gathered for the blocks marked.
@@ -372,7 +378,7 @@ impl Blocks {
             rows.into_iter().any(|y| (c.saturating_sub(1)..(c + 2).min(cols)).any(|x| at(y * cols + x)))
         };
         // Too little to matter, as in most blocks after the first round; none at the rim of the frame, where it is not known.
-        let inside = |i: usize| i % cols > 0 && i % cols + 1 < cols && i / cols > 0 && i / cols + 1 < rows;
+        let inside = |i: usize| (1..cols - 1).contains(&(i % cols)) && (1..rows - 1).contains(&(i / cols));
         let moves: Vec<bool> = (0..cols * rows)
             .into_par_iter()
             .map(|i| inside(i) && near(i, &|k| coefficients[k].abs() >= LEAST_MOVE_M))

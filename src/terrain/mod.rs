@@ -185,7 +185,7 @@ const OPENINGS: [usize; MEAN_ROUNDS] = [1, 2, 0];
 /// Rounds of drained ground that begin with blunting needles.
 const BLUNTED_ROUNDS: usize = 2;
 /// How hollows of the fine ground are opened.
-const OPENING: BreachOptions = BreachOptions { reach: 16, most_cells: 200, fill: 0.3 };
+const OPENING: BreachOptions = BreachOptions { reach: 16, most_cells: 800, fill: 0.3 };
 /// Distance from the shore over which the sea floor leaves the shore line, metres.
 const SHORE_TAPER_M: f64 = 4000.0;
 /// A land cell at the shore stands at least this far above the water, metres.
@@ -205,7 +205,7 @@ pub fn halo_cells(cell_m: f64, coarse_span_cells: usize) -> usize {
 
 /// The part of the halo that the passes over fine cells need: all but the ground's own.
 fn inner_halo(cell_m: f64, coarse_span_cells: usize) -> usize {
-    let drainage: usize = OPENINGS.iter().sum::<usize>() * 2 * OPENING.reach;
+    let drainage: usize = OPENINGS.iter().sum::<usize>() * OPENING.halo();
     let rounds = MEAN_ROUNDS + extra_rounds(coarse_span_cells);
     let needles = BLUNTED_ROUNDS * needles::REACH;
     rounds * means::REACH_COARSE * coarse_span_cells + drainage + needles + near_halo(cell_m, coarse_span_cells)
@@ -286,7 +286,9 @@ fn binds_outside(terrain: &Terrain, covered: Window) -> bool {
     let body = Part::of(&terrain.body, terrain.body_window, window);
     let inside = Inside::new(surface, placement, Sites::centres(window), (window.cols, window.rows));
     let is_outside = |c: usize, r: usize| body.at(c, r) != 0 && !inside.holds(c, r);
-    (0..window.rows).into_par_iter().any(|r| inside.doubtful(r, window.cols).into_iter().flatten().any(|c| is_outside(c, r)))
+    (0..window.rows)
+        .into_par_iter()
+        .any(|r| inside.doubtful(r, window.cols).into_iter().flatten().any(|c| is_outside(c, r)))
 }
 
 /// The relief of `window` (absolute lattice cells).
@@ -346,9 +348,7 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
             needles::blunt(&mut z, &|c, r| hold(c, r) == Hold::Free);
         } else if round == 0 {
             // Plain ground has needles only where it was bent.
-            needles::blunt_in(&mut z, weight.own_squares(), &|c, r| {
-                weight.at(c, r) < 1.0 && hold(c, r) == Hold::Free
-            });
+            needles::blunt_in(&mut z, weight.own_squares(), &|c, r| weight.at(c, r) < 1.0 && hold(c, r) == Hold::Free);
         }
         let blocks = means::settle(&mut z, under, &weight, &keep, known.take());
         match surface.mode {

@@ -40,7 +40,7 @@ impl Valleys {
         let near = window.grown(reach as usize);
         let side = SIDE as i64;
         // River cells by the squares that their valleys reach.
-        let mut by_square: HashMap<(i64, i64), Vec<(i64, i64, f32)>> = HashMap::new();
+        let mut by_square: HashMap<(i64, i64), Vec<RiverCell>> = HashMap::new();
         for ((col, row), z) in beds(courses) {
             if near.contains(Cell { col, row }) {
                 let (c, r) = (col - window.col, row - window.row);
@@ -148,10 +148,13 @@ fn beds(courses: &[RiverCourse]) -> HashMap<(i64, i64), f32> {
 /// Rounds in which falls are passed on from river to river.
 const ROUNDS: usize = 16;
 
+/// Column and row of a river's cell, and the height of its bed.
+type RiverCell = (i64, i64, f32);
+
 /// Tells the cells of a square within `reach` of a river's cell (column and row counted from the square's corner, height of
 /// the bed) how near it is.
 #[multiversion::multiversion(targets("x86_64+avx+avx2"))]
-fn splat(square: &mut [(f32, f32)], (c, r, z): (i64, i64, f32), reach: i64) {
+fn splat(square: &mut [(f32, f32)], (c, r, z): RiverCell, reach: i64) {
     let last = SIDE as i64 - 1;
     let (c0, c1) = ((c - reach).max(0), (c + reach).min(last));
     if c1 < c0 {

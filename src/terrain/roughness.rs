@@ -63,6 +63,9 @@ pub(super) struct StepShape {
     pub(super) gentleness: f32,
     /// How much sharper crests are than floors: 0 alike, 1 ridges on flat floors.
     pub(super) ridge: f32,
+    /// How far from the interpolating scheme (0) to the B-spline's (1/8): every node gets a displacement of its own, and nodes
+    /// kept sharp show as a lattice (at 90 m crease 1.16 with 0, 1.11 with 0.06).
+    pub(super) soften: f32,
 }
 
 /// Slopes below this (rise over run) are gentle: soil lies on them and creeps. The truth at 90 m has 3 dB less in its finest
@@ -87,6 +90,7 @@ impl StepShape {
                 steepness: 0.0,
                 gentleness: 0.0,
                 ridge: 0.0,
+                soften: 0.0,
             };
         }
         let (below_top, spacing_m) = match step {
@@ -103,6 +107,7 @@ impl StepShape {
             steepness: (1.0 / (spacing_m * GENTLE_SLOPE)) as f32,
             gentleness: (by_scale(spacing_m, 0.15, 0.24) * known) as f32,
             ridge: by_scale(spacing_m, 0.7, 0.05) as f32,
+            soften: by_scale(cell_m, 0.06, 0.09) as f32,
         }
     }
 }
@@ -111,11 +116,11 @@ impl StepShape {
 /// displacements and some of the next, and every later interpolation rounds off a part.
 fn loss(depth: usize, cell_m: f64) -> f64 {
     match depth {
-        0 => by_scale(cell_m, 0.5, 0.35),
-        1 => 1.68,
-        2 => 1.55,
-        3 => 1.15,
-        _ => 0.93,
+        0 => by_scale(cell_m, 0.5, 0.34),
+        1 => by_scale(cell_m, 1.68, 1.74),
+        2 => by_scale(cell_m, 1.55, 1.72),
+        3 => by_scale(cell_m, 1.15, 1.33),
+        _ => by_scale(cell_m, 0.93, 1.0),
     }
 }
 
