@@ -5,6 +5,7 @@
 
 pub mod animate;
 pub mod borders;
+pub mod classes;
 pub mod cli;
 pub mod constraint;
 pub mod contour;

@@ -5,12 +5,13 @@
 
 use crate::animate::{AnimationKind, Frames};
 use crate::borders::{Claim, Sureness};
+use crate::classes::{self, ClassFile, ElevationClasses, GivenHeight};
 use crate::constraint::{self, LaidRiver, RiverOnCoarse, RiverOptions};
 use crate::eras::{self, Eras};
 use crate::error::{Error, Result};
 use crate::export::{self, GroundProduct, Product, VectorContent};
 use crate::gdal_io::{self, Transformer};
-use crate::grid::{Crs, Extent, Grid, LonLat, LonLatBox, Window, Xy};
+use crate::grid::{Cell, Crs, Extent, Grid, LonLat, LonLatBox, Window, Xy};
 use crate::manifest::{
     BlockMeansRecord, EraMapRecord, EraRecord, FileRecord, Manifest, PolityRecord, RunRecord, SourceRecord,
     StageSeconds,
@@ -64,6 +65,10 @@ pub struct BuildRequest {
     pub dem: Option<PathBuf>,
     /// Its CRS where it has none.
     pub dem_crs: Option<String>,
+    /// Elevation classes or contour lines that the ground keeps to.
+    pub classes: Option<ClassFile>,
+    /// Whether they are all that is known of the elevation: no model, neither given nor shipped.
+    pub classes_only: bool,
     /// Border files, and how to read them.
     pub borders: BorderInput,
     /// Gaps between claims narrower than this are closed, metres; `None` is [`CLOSE_GAPS_M`] with border files, else 0.
@@ -166,6 +171,8 @@ struct Plan {
     out: PathBuf,
     border_files: Vec<PathBuf>,
     notes: Vec<String>,
+    /// Elevation classes that the ground keeps to.
+    classes: Option<ElevationClasses>,
 }
 
 /// Builds the map and returns what was written.
@@ -188,6 +195,7 @@ fn build_in_pool(request: &BuildRequest, progress: &mut (dyn Progress + Send)) -
         let (ground, files) = region::read_ground(&plan.source, dem.as_ref(), last.to_historian())?;
         Ok((plan, ground, files, folder))
     })?;
+    let (plan, ground, ground_files) = clock.time(Stage::Read, || with_classes(request, plan, ground, ground_files))?;
     let grounds = eras_by_ground(&plan.eras, &ground);
     let rounds = Rounds { grounds: grounds.len(), eras: plan.eras.len(), is_animated: !request.animate.is_empty() };
     clock.progress.expect(rounds.share());
@@ -392,6 +400,10 @@ fn build_ground(
         let mut relief =
             terrain::refine_window(&terrain, window, &RefineOptions { seed: request.seed, ..RefineOptions::default() });
         round_to_step(&mut relief.elevation);
+        let notes = hold_classes(plan, &terrain, &mut relief, ring)?;
+        if number == 0 {
+            made.notes.extend(notes);
+        }
         Ok(relief)
     })?;
     let water = water_mask(&terrain, &relief, plan, ring);
@@ -403,6 +415,16 @@ fn build_ground(
             (format!("{name}, given by the user"), format!("as in {name}"))
         }
         None => (crate::shipped::LAND.source.to_string(), crate::shipped::VERTICAL_DATUM.to_string()),
+    };
+    let (elevation_source, vertical_datum) = match &request.classes {
+        Some(file) => {
+            let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+            match request.classes_only {
+                true => (format!("elevation classes of {name}, given by the user"), format!("as in {name}")),
+                false => (format!("{elevation_source}, within the elevation classes of {name}"), vertical_datum),
+            }
+        }
+        None => (elevation_source, vertical_datum),
     };
     let mut added: Vec<String> =
         plan.border_files.iter().filter_map(|p| Some(p.file_name()?.to_string_lossy().into_owned())).collect();
@@ -619,6 +641,13 @@ fn plan(request: &BuildRequest) -> Result<Plan> {
         return Err(Error::argument("--map-px", px, "give 100 to 16000 pixels"));
     }
     check_animation(request)?;
+    if request.classes_only && request.classes.is_none() {
+        return Err(Error::argument(
+            "--dem",
+            "none, and no elevation classes",
+            "give --elevation-classes FILE, or leave --dem out for the shipped model",
+        ));
+    }
     if request.close_gaps_m.is_some_and(|m| !(0.0..=100_000.0).contains(&m)) {
         let given = request.close_gaps_m.unwrap_or_default();
         return Err(Error::argument("--close-gaps", given, "give a width of 0 (none) to 100000 metres"));
@@ -674,8 +703,69 @@ fn plan(request: &BuildRequest) -> Result<Plan> {
     };
     let out = request.out.clone().unwrap_or_else(|| Path::new("out").join(format!("{}-{slug}", pack.name)));
     check_resources(&grid, &out, eras.len())?;
-    let (has_dem, has_crs) = (request.dem.is_some(), request.crs.is_some());
-    Ok(Plan { source, pack, claims, eras, is_single, whole, grid, has_dem, has_crs, out, border_files, notes })
+    let (has_dem, has_crs) = (request.dem.is_some() || request.classes_only, request.crs.is_some());
+    Ok(Plan {
+        source,
+        pack,
+        claims,
+        eras,
+        is_single,
+        whole,
+        grid,
+        has_dem,
+        has_crs,
+        out,
+        border_files,
+        notes,
+        classes: None,
+    })
+}
+
+/// Plan and ground with the request's elevation classes, which may be all that is known of the elevation.
+fn with_classes(
+    request: &BuildRequest,
+    mut plan: Plan,
+    mut ground: Ground,
+    mut files: Vec<GroundFile>,
+) -> Result<(Plan, Ground, Vec<GroundFile>)> {
+    let Some(file) = &request.classes else { return Ok((plan, ground, files)) };
+    let bodies = region::projected_bodies(&ground.bodies, &plan.grid.crs)?;
+    let mut classes = classes::read_classes(file, &plan.whole, &bodies)?;
+    plan.notes.append(&mut classes.notes);
+    files.push(GroundFile::Path(file.path.clone()));
+    if request.classes_only {
+        ground.land = classes.ground();
+        files.retain(|f| !matches!(f, GroundFile::Shipped(s) if s.name == crate::shipped::LAND.name));
+    }
+    plan.classes = Some(classes);
+    Ok((plan, ground, files))
+}
+
+/// Draws the relief of `ring` (cells of the plan's grid) into the elevation classes; what contradicts them is returned.
+fn hold_classes(plan: &Plan, terrain: &Terrain, relief: &mut Relief, ring: Window) -> Result<Vec<String>> {
+    let Some(classes) = &plan.classes else { return Ok(Vec::new()) };
+    let grid = plan.grid.crop(ring);
+    let origin = grid.lattice_origin();
+    let to_work = Transformer::new(&gdal_io::crs(gdal_io::WGS84, "--crs")?, &grid.crs)?;
+    let cell_m = grid.transform.cell_width;
+    let pinned = |cell: Cell| terrain.pins.iter().any(|p| p.cell == cell);
+    let given: Vec<GivenHeight> = plan
+        .pack
+        .peaks
+        .iter()
+        .filter_map(|peak| {
+            let p = to_work.point(Xy { x: peak.at.lon, y: peak.at.lat })?;
+            let cell = terrain::lattice_cell(p.x / cell_m, -p.y / cell_m);
+            pinned(cell).then(|| GivenHeight {
+                name: format!("peak {}", peak.name),
+                cell: Cell { col: cell.col - origin.col, row: cell.row - origin.row },
+                z_m: peak.height_m,
+            })
+        })
+        .collect();
+    let halo = (terrain.body.cols - ring.cols) / 2;
+    let is_land = |i: usize| terrain.body.at(i % ring.cols + halo, i / ring.cols + halo) == 0;
+    classes.hold(&mut relief.elevation, &grid, &is_land, &given, STEP_M)
 }
 
 /// Cells along the longer side of a whole region, at the fewest.
@@ -1148,10 +1238,13 @@ fn pins(plan: &Plan, to_work: &Transformer, notes: &mut Vec<String>) -> Vec<Pin>
     pins.into_iter().map(|(p, _)| p).collect()
 }
 
-/// Elevations are kept to 1/32 m: finer than any source, and files of half the size.
+/// Elevations are kept to this, metres: finer than any source, and files of half the size.
+const STEP_M: f64 = 1.0 / 32.0;
+
 fn round_to_step(elevation: &mut Raster<f32>) {
     use rayon::prelude::*;
-    elevation.values.par_iter_mut().for_each(|v| *v = (*v * 32.0).round() / 32.0);
+    const STEP_M: f32 = self::STEP_M as f32;
+    elevation.values.par_iter_mut().for_each(|v| *v = (*v / STEP_M).round() * STEP_M);
 }
 
 /// Codes of [`WaterKind`] on the plan's grid.

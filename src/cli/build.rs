@@ -3,6 +3,7 @@
 use super::borders::BorderArgs;
 use super::{PackArgs, RegionArgs, terminal};
 use crate::animate::AnimationKind;
+use crate::classes::ClassFile;
 use crate::error::{Error, Result};
 use crate::grid::LonLatBox;
 use crate::pipeline::{self, AnimationOptions, BuildRequest, BuildSummary};
@@ -44,12 +45,22 @@ pub(super) struct Args {
     /// Worker threads [default: one per core]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = super::whole)]
     threads: Option<usize>,
-    /// Elevation model to use instead of the shipped one (any raster that GDAL reads)
+    /// Elevation model to use instead of the shipped one (any raster that GDAL reads); none: what --elevation-classes say
+    /// is all
     #[arg(long, value_name = "FILE")]
     dem: Option<PathBuf>,
     /// What the file of --dem is in, only where it does not say (the map's own projection is --crs)
     #[arg(long, value_name = "CRS")]
     dem_crs: Option<String>,
+    /// Elevation classes that the ground keeps to: polygons with low_m and high_m, contour lines with elevation_m, or both
+    #[arg(long, value_name = "FILE")]
+    elevation_classes: Option<PathBuf>,
+    /// What that file is in, only where it does not say
+    #[arg(long, value_name = "CRS", requires = "elevation_classes")]
+    classes_crs: Option<String>,
+    /// Field with the height of a contour line [default: elevation_m, elev, elevation, ele, height, contour, z]
+    #[arg(long, value_name = "FIELD", requires = "elevation_classes")]
+    elevation_field: Option<String>,
     /// Border files whose claims are added (also folders of them, or zip archives); a claim replaces the pack's claims of
     /// the same polity; may be repeated
     #[arg(long, value_name = "FILE", num_args = 1..)]
@@ -79,6 +90,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, command_line: &str) -> Result<()> {
+    let classes_only = args.dem.as_deref().is_some_and(|p| p.as_os_str() == "none");
     let request = BuildRequest {
         region: args.region.name().to_string(),
         eras: args.era.parse()?,
@@ -90,8 +102,14 @@ pub(super) fn run(args: Args, command_line: &str) -> Result<()> {
         out: args.out,
         overwrite: args.overwrite,
         threads: args.threads,
-        dem: args.dem,
+        dem: args.dem.filter(|_| !classes_only),
         dem_crs: args.dem_crs,
+        classes: args.elevation_classes.map(|path| ClassFile {
+            path,
+            crs: args.classes_crs,
+            field: args.elevation_field,
+        }),
+        classes_only,
         borders: args.reading.input(args.borders)?,
         close_gaps_m: args.close_gaps,
         animate: args.animate.iter().filter_map(|k| AnimationKind::named(k)).collect(),
