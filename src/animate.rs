@@ -1,4 +1,4 @@
-//! Map sheets in a row as one moving picture, GIF or APNG. Same frames, same bytes.
+//! Map sheets in a row as one moving picture: GIF, APNG or WebP. Same frames, same bytes.
 //!
 //! Frames wait on the disk, not in memory. After the first, a frame holds only the pixels that changed: the ground of a
 //! series of eras is the same in all of them.
@@ -15,17 +15,20 @@ pub enum AnimationKind {
     Gif,
     /// All colours; shown by browsers, as a still picture elsewhere.
     Apng,
+    /// All colours, without loss; shown by browsers and many viewers.
+    WebP,
 }
 
 impl AnimationKind {
-    /// Both.
-    pub const ALL: [AnimationKind; 2] = [AnimationKind::Gif, AnimationKind::Apng];
+    /// All of them.
+    pub const ALL: [AnimationKind; 3] = [AnimationKind::Gif, AnimationKind::Apng, AnimationKind::WebP];
 
     /// Its name on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             AnimationKind::Gif => "gif",
             AnimationKind::Apng => "apng",
+            AnimationKind::WebP => "webp",
         }
     }
 
@@ -39,6 +42,7 @@ impl AnimationKind {
         match self {
             AnimationKind::Gif => "animation.gif",
             AnimationKind::Apng => "animation.png",
+            AnimationKind::WebP => "animation.webp",
         }
     }
 }
@@ -107,10 +111,63 @@ impl Frames {
         if kind == AnimationKind::Gif && size.0.max(size.1) > usize::from(u16::MAX) {
             return Err(refuse(format!("{} x {} pixels do not fit a GIF", size.0, size.1)));
         }
+        if kind == AnimationKind::WebP && size.0.max(size.1) > WEBP_MOST {
+            return Err(refuse(format!("{} x {} pixels do not fit a WebP ({WEBP_MOST} at most)", size.0, size.1)));
+        }
         match kind {
             AnimationKind::Gif => self.gif(frame_ms, &refuse),
             AnimationKind::Apng => self.apng(frame_ms, &refuse),
+            AnimationKind::WebP => self.webp(frame_ms, &refuse),
         }
+    }
+
+    /// Lossless frames (VP8L) in the extended container of WebP ("WebP Container Specification", Google, 2012: VP8X, ANIM and
+    /// ANMF chunks). Pixels that stay are clear, and blended over the frame before.
+    fn webp(&mut self, frame_ms: u32, refuse: &dyn Fn(String) -> Error) -> Result<Vec<u8>> {
+        let (width, height) = self.size();
+        let mut body = b"WEBP".to_vec();
+        const HAS_ALPHA: u8 = 0x10;
+        const IS_ANIMATED: u8 = 0x02;
+        let mut head = vec![HAS_ALPHA | IS_ANIMATED, 0, 0, 0];
+        head.extend(three_bytes(width - 1));
+        head.extend(three_bytes(height - 1));
+        riff_chunk(&mut body, b"VP8X", &head);
+        let [r, g, b] = self.paper;
+        // Colour behind all frames, blue first; then how often it plays: 0 is for ever.
+        riff_chunk(&mut body, b"ANIM", &[b, g, r, 255, 0, 0]);
+        let mut before: Vec<[u8; 3]> = Vec::new();
+        for k in 0..self.sizes.len() {
+            let frame = self.frame(k)?;
+            let part =
+                if k == 0 { Part::whole(width, height) } else { Part::changed(&before, &frame, width).from_even() };
+            let mut rgba = Vec::with_capacity(4 * part.width * part.height);
+            for i in part.cells(width) {
+                let [r, g, b] = frame[i];
+                let is_new = k == 0 || before[i] != frame[i];
+                rgba.extend(if is_new { [r, g, b, 255] } else { [0; 4] });
+            }
+            let mut still = Vec::new();
+            image::codecs::webp::WebPEncoder::new_lossless(&mut still)
+                .encode(&rgba, part.width as u32, part.height as u32, image::ExtendedColorType::Rgba8)
+                .map_err(|e| refuse(e.to_string()))?;
+            let mut chunk = Vec::new();
+            chunk.extend(three_bytes(part.x / 2));
+            chunk.extend(three_bytes(part.y / 2));
+            chunk.extend(three_bytes(part.width - 1));
+            chunk.extend(three_bytes(part.height - 1));
+            chunk.extend(three_bytes(frame_ms.min(0xff_ffff) as usize));
+            // Blended over what is there, and left there.
+            chunk.push(0);
+            let picture = riff_found(&still, b"VP8L").ok_or_else(|| refuse("a frame could not be encoded".into()))?;
+            riff_chunk(&mut chunk, b"VP8L", picture);
+            riff_chunk(&mut body, b"ANMF", &chunk);
+            before = frame;
+        }
+        let size = u32::try_from(body.len()).map_err(|_| refuse("the frames make more than 4 GB".into()))?;
+        let mut out = b"RIFF".to_vec();
+        out.extend(size.to_le_bytes());
+        out.append(&mut body);
+        Ok(out)
     }
 
     fn apng(&mut self, frame_ms: u32, refuse: &dyn Fn(String) -> Error) -> Result<Vec<u8>> {
@@ -194,6 +251,37 @@ impl Frames {
             }
         }
         Ok(Palette { colours: chosen_colours(&counts, usize::from(UNCHANGED)), known: vec![UNCHANGED; KEYS] })
+    }
+}
+
+/// Longest side of a lossless WebP picture.
+const WEBP_MOST: usize = 16_384;
+
+/// The three low bytes of a number, lowest first.
+fn three_bytes(n: usize) -> [u8; 3] {
+    [n as u8, (n >> 8) as u8, (n >> 16) as u8]
+}
+
+/// Appends a chunk of a RIFF file: name, length, content, and a byte where the length is odd.
+fn riff_chunk(out: &mut Vec<u8>, name: &[u8; 4], content: &[u8]) {
+    out.extend(name);
+    out.extend((content.len() as u32).to_le_bytes());
+    out.extend(content);
+    if content.len() % 2 == 1 {
+        out.push(0);
+    }
+}
+
+/// The content of the first chunk of that name in a WebP file.
+fn riff_found<'a>(file: &'a [u8], name: &[u8; 4]) -> Option<&'a [u8]> {
+    let mut rest = file.get(12..)?;
+    loop {
+        let length = u32::from_le_bytes(rest.get(4..8)?.try_into().ok()?) as usize;
+        let content = rest.get(8..8 + length)?;
+        if rest.starts_with(name) {
+            return Some(content);
+        }
+        rest = rest.get(8 + length + length % 2..)?;
     }
 }
 
@@ -338,6 +426,12 @@ impl Part {
         Part { x: west, y: north, width: east - west + 1, height: south - north + 1 }
     }
 
+    /// The same, begun at even pixels: the container of WebP knows no others.
+    fn from_even(self) -> Part {
+        let (x, y) = (self.x % 2, self.y % 2);
+        Part { x: self.x - x, y: self.y - y, width: self.width + x, height: self.height + y }
+    }
+
     /// The places of its pixels in a frame of `width`.
     fn cells(self, width: usize) -> impl Iterator<Item = usize> {
         (self.y..self.y + self.height).flat_map(move |y| (self.x..self.x + self.width).map(move |x| y * width + x))
@@ -405,6 +499,24 @@ mod tests {
         let bytes = f.encode(AnimationKind::Apng, 700).unwrap();
         assert_eq!(shown_apng(&bytes), expected);
         assert_eq!(bytes, f.encode(AnimationKind::Apng, 700).unwrap());
+    }
+
+    #[test]
+    fn a_webp_shows_every_frame_exactly() {
+        use image::AnimationDecoder;
+        let (mut f, expected) = frames();
+        let bytes = f.encode(AnimationKind::WebP, 700).unwrap();
+        assert_eq!(bytes, f.encode(AnimationKind::WebP, 700).unwrap());
+        assert_eq!(u32::from_le_bytes(bytes[4..8].try_into().unwrap()) as usize + 8, bytes.len());
+        let decoder = image::codecs::webp::WebPDecoder::new(std::io::Cursor::new(&bytes)).unwrap();
+        assert!(decoder.has_animation());
+        let shown = decoder.into_frames().collect_frames().unwrap();
+        assert_eq!(shown.len(), expected.len());
+        for (frame, expected) in shown.iter().zip(&expected) {
+            assert_eq!(frame.delay().numer_denom_ms(), (700, 1));
+            let rgb: Vec<[u8; 3]> = frame.buffer().pixels().map(|p| [p[0], p[1], p[2]]).collect();
+            assert_eq!(&rgb, expected);
+        }
     }
 
     #[test]

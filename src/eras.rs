@@ -75,6 +75,18 @@ impl Eras {
         Ok(eras)
     }
 
+    /// The year before which the last map's years end, where a series of changes asks for more than its own year: that map
+    /// holds until the next change or the end of the series, whichever comes first.
+    pub fn end_of_last(&self, claims: &[Claim]) -> Option<Year> {
+        let last = self.resolve(claims).ok()?.last()?.start;
+        let ends = self.items.iter().filter_map(|item| match *item {
+            Item::Series { from, to, step: Step::Changes } if from <= last => Some(Year(to.0.saturating_add(1))),
+            _ => None,
+        });
+        let next = timeline(claims).change_years.into_iter().find(|y| *y > last);
+        ends.max().map(|end| next.map_or(end, |n| n.min(end)))
+    }
+
     fn too_many(&self, count: usize) -> Error {
         Error::argument("--era", format!("'{}' makes {count} maps", self.given), format!("choose at most {MOST}"))
     }
@@ -200,5 +212,16 @@ mod tests {
                 prop_assert!(all.windows(2).all(|w| w[0] < w[1]));
             }
         }
+    }
+
+    #[test]
+    fn the_last_map_of_a_series_of_changes_holds_to_its_end() {
+        let claims = [claim("a", "1184/1202"), claim("b", "1203/1225")];
+        let end = |text: &str| text.parse::<Eras>().unwrap().end_of_last(&claims).map(|y| y.to_historian());
+        assert_eq!(end("1190..1210/changes"), Some(1211));
+        // Nobody holds after 1225.
+        assert_eq!(end("1190..1300/changes"), Some(1226));
+        assert_eq!(end("1190..1210/5"), None);
+        assert_eq!(end("1200"), None);
     }
 }

@@ -519,6 +519,7 @@ fn build_era(
     }
     if !plan.is_single {
         let next = plan.eras.iter().find(|e| **e > era).map(|e| e.first());
+        let next = next.or_else(|| request.eras.end_of_last(&plan.claims));
         made.series.add(era, next, &regions);
         made.notes.extend(notes.iter().map(|n| format!("{era}: {n}")));
     } else {

@@ -410,6 +410,14 @@ fn a_timeline_is_drawn() {
     assert_succeeds(&o);
     assert!(stdout(&o).contains("Sources differ:\n  East: 1300–1400 CE"), "{}", stdout(&o));
     assert!(std::fs::read_to_string(shop.path("u.svg")).unwrap().contains("sources differ"));
+    // By polity, by claim, by year.
+    assert!(!stdout(&o).contains("The map changes in") && stdout(&o).contains("--all"), "{}", stdout(&o));
+    let all = stdout(&eras(&["--all"]));
+    assert!(all.contains("works\n") && all.contains("The map changes in"), "{all}");
+    assert!(all.contains("not checked page by page: made-up."), "{all}");
+    let one = stdout(&eras(&["--era", "1120"]));
+    assert!(one.contains("EAST") != one.contains("WEST"), "{one}");
+    assert!(stdout(&eras(&["--era", "50"])).contains("nobody is known"));
     let only = eras(&["--borders", "other.geojson", "--borders-only"]);
     assert!(!stdout(&only).contains("WEST") && stdout(&only).contains("1300–1450 CE  East"), "{}", stdout(&only));
 }

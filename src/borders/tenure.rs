@@ -19,7 +19,7 @@ pub struct Tenure {
     pub kind: ClaimKind,
     /// How well the outline is known.
     pub certainty: Certainty,
-    /// What it rests on, in order of name.
+    /// The works named for it, in order of name.
     pub sources: Vec<String>,
     /// How far the years are in doubt, and remarks of the source on it; empty when nothing.
     pub doubt: String,
@@ -90,7 +90,7 @@ impl fmt::Display for Tenures {
             }),
         );
         lines.sort_by_key(|(span, _)| span.start);
-        let head = ["years", "polity", "kind", "certainty", "sources"].map(String::from);
+        let head = ["years", "polity", "kind", "certainty", "works"].map(String::from);
         let rows: Vec<[String; 5]> = std::iter::once(head).chain(lines.into_iter().map(|(_, l)| l)).collect();
         let width = |k: usize| rows.iter().map(|l| l[k].chars().count()).max().unwrap_or(0);
         let [w0, w1, w2, w3] = [0, 1, 2, 3].map(width);
@@ -123,7 +123,7 @@ mod tests {
         let at = |lon: f64| tenures(&claims, LonLat { lon, lat: 41.5 }, Span::ALWAYS);
         assert_eq!(
             at(44.5).to_string(),
-            "years         polity        kind    certainty    sources\n\
+            "years         polity        kind    certainty    works\n\
              1100–1150 CE  A             polity  approximate\n\
              1151–1183 CE  nobody known\n\
              1184–1220 CE  B             polity  approximate\n"

@@ -31,7 +31,7 @@ pub struct TimelineEntry {
     pub name: String,
     /// How well its outline is known.
     pub certainty: Certainty,
-    /// What it rests on, in order of name.
+    /// The works named for it, in order of name.
     pub sources: Vec<String>,
     /// How far its first and last year are in doubt.
     pub doubt: Option<Doubt>,
@@ -94,10 +94,66 @@ pub fn timeline(claims: &[Claim]) -> Timeline {
     Timeline { rows, change_years }
 }
 
-/// A table for the terminal: years, polity, certainty, sources; then the years of change.
+/// What of a timeline differs between sources, a line for each polity; empty where nothing does.
+fn told_differences(rows: &[TimelineRow]) -> String {
+    let mut out = String::new();
+    for row in rows.iter().filter(|r| !r.differences().is_empty()) {
+        if out.is_empty() {
+            out += "\nSources differ:\n";
+        }
+        let name = row.entries.last().map_or("", |e| e.name.as_str());
+        let years: Vec<String> = row.differences().iter().map(Span::to_string).collect();
+        out += &format!("  {name}: {}\n", years.join(", "));
+    }
+    out
+}
+
+impl Timeline {
+    /// A table with one line for each polity: all its years, its names in order of time, its certainty from the least to the
+    /// greatest; then what differs between sources, and how often the map changes.
+    pub fn by_polity(&self) -> String {
+        let mut lines = vec![["years", "polity", "certainty"].map(String::from)];
+        for row in &self.rows {
+            let years: Vec<String> =
+                Span::merged(row.entries.iter().map(|e| e.span)).iter().map(Span::to_string).collect();
+            let mut names: Vec<&str> = Vec::new();
+            for e in &row.entries {
+                if !names.contains(&e.name.as_str()) {
+                    names.push(&e.name);
+                }
+            }
+            let known = || row.entries.iter().map(|e| e.certainty);
+            let (least, most) = (known().min(), known().max());
+            let certainty = match (least, most) {
+                (Some(a), Some(b)) if a == b => a.as_str().to_string(),
+                (Some(a), Some(b)) => format!("{} to {}", a.as_str(), b.as_str()),
+                _ => String::new(),
+            };
+            let doubt = if row.entries.iter().any(|e| e.doubt.is_some()) { ", years in doubt" } else { "" };
+            lines.push([years.join(", "), names.join("; "), format!("{certainty}{doubt}")]);
+        }
+        let width = |k: usize| lines.iter().map(|l| l[k].chars().count()).max().unwrap_or(0).min(60);
+        let (w0, w1) = (width(0), width(1));
+        let mut out = String::new();
+        for [years, polity, certainty] in &lines {
+            out += format!("{years:<w0$}  {polity:<w1$}  {certainty}").trim_end();
+            out += "\n";
+        }
+        out += &told_differences(&self.rows);
+        if let (Some(first), Some(last)) = (self.change_years.first(), self.change_years.last()) {
+            out += &format!(
+                "\nThe map changes {} from {first} to {last}.\n",
+                crate::words::counted(self.change_years.len(), "time", "times")
+            );
+        }
+        out
+    }
+}
+
+/// A table for the terminal, a line for each claim: years, polity, certainty, works named for it; then the years of change.
 impl fmt::Display for Timeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<[String; 4]> = std::iter::once(["years", "polity", "certainty", "sources"].map(String::from))
+        let lines: Vec<[String; 4]> = std::iter::once(["years", "polity", "certainty", "works"].map(String::from))
             .chain(self.rows.iter().flat_map(|row| {
                 row.entries.iter().map(|e| {
                     let doubt = e.doubt.map(|d| format!(" ({d})")).unwrap_or_default();
@@ -112,15 +168,7 @@ impl fmt::Display for Timeline {
             let line = format!("{years:<w0$}  {polity:<w1$}  {certainty:<w2$}  {sources}");
             writeln!(f, "{}", line.trim_end())?;
         }
-        let differing = self.rows.iter().filter(|r| !r.differences().is_empty());
-        for (k, row) in differing.enumerate() {
-            if k == 0 {
-                writeln!(f, "\nSources differ:")?;
-            }
-            let name = row.entries.last().map_or("", |e| e.name.as_str());
-            let years: Vec<String> = row.differences().iter().map(Span::to_string).collect();
-            writeln!(f, "  {name}: {}", years.join(", "))?;
-        }
+        f.write_str(&told_differences(&self.rows))?;
         if !self.change_years.is_empty() {
             let years: Vec<String> = self.change_years.iter().map(Year::to_string).collect();
             writeln!(f, "\nThe map changes in {}.", years.join(", "))?;
@@ -149,12 +197,20 @@ mod tests {
         let t = timeline(&claims);
         assert_eq!(
             t.to_string(),
-            "years         polity              certainty    sources\n\
+            "years         polity              certainty    works\n\
              1072–1202 CE  Saltukids           approximate  cahen\n\
              1184–1203 CE  Kingdom of Georgia  approximate  atlas\n\
              1204–1225 CE  Kingdom of Georgia  approximate  atlas, rayfield\n\
              \n\
              The map changes in 1072 CE, 1184 CE, 1203 CE, 1204 CE, 1226 CE.\n"
+        );
+        assert_eq!(
+            t.by_polity(),
+            "years         polity              certainty\n\
+             1072–1202 CE  Saltukids           approximate\n\
+             1184–1225 CE  Kingdom of Georgia  approximate\n\
+             \n\
+             The map changes 5 times from 1072 CE to 1226 CE.\n"
         );
         claims.reverse();
         assert_eq!(timeline(&claims), t);

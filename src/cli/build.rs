@@ -68,7 +68,7 @@ pub(super) struct Args {
     /// Close gaps between claims that are narrower than this; 0 closes none [default: 500 with --borders, else 0]
     #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
     close_gaps: Option<f64>,
-    /// Moving picture of the eras: gif, apng, or both with a comma
+    /// Moving picture of the eras: gif, apng, webp; several with commas
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = AnimationKind::ALL.map(AnimationKind::as_str))]
     animate: Vec<String>,
     /// Seconds for which a moving picture shows each era

@@ -11,7 +11,7 @@ use super::tint::{
     washed,
 };
 use super::{SheetInput, SheetOptions};
-use crate::borders::{BorderLine, Certainty, ClaimKind, PolityRegion};
+use crate::borders::{BorderLine, Certainty, ClaimKind, PolityRegion, Sureness};
 use std::collections::HashSet;
 
 /// Grey-brown of small print.
@@ -409,7 +409,8 @@ fn polity_row(pen: &Pen, p: &PolityRegion, l: &Legend, width: f32) -> Block {
     let mut y = 0.0;
     let number = l.keys.iter().find(|k| k.0 == p.code).map(|k| format!("{} ", k.1)).unwrap_or_default();
     let mut end = x;
-    for line in pen.wrap(&format!("{number}{}", c.name), style, 8.4, width - x) {
+    let doubt = if is_in_doubt(p) { " (years in doubt)" } else { "" };
+    for line in pen.wrap(&format!("{number}{}{doubt}", c.name), style, 8.4, width - x) {
         y += 10.4 * pt;
         end = x + pen.fonts.shape(&line, style, false).width(8.4 * pt, 0.0);
         b.marks.extend(pen.text(&line, style, 8.4, 0.0, x, y - 2.4 * pt, Align::Left, ink(INK)));
@@ -466,10 +467,24 @@ fn polity_row(pen: &Pen, p: &PolityRegion, l: &Legend, width: f32) -> Block {
         b.marks.extend(rectangle(0.0, top, swatch, top + h).map(|r| Mark::Fill(r, tone(RIBBON))));
         let rim = 2.6 * pt;
         b.marks.extend(rectangle(rim, top + rim, swatch - rim, top + h - rim).map(|r| Mark::Fill(r, tone(WASH))));
-        b.marks.extend(rectangle(0.0, top, swatch, top + h).map(|r| Mark::line(r, ink(INK), 0.35 * pt)));
+        // Its frame has the pattern of its borders, which the key explains in words.
+        let certainty = if is_in_doubt(p) { Certainty::Conjectural } else { c.certainty };
+        let dash = match certainty {
+            Certainty::Conjectural => vec![0.0, 1.9 * pt],
+            Certainty::Approximate => vec![3.2 * pt, 1.3 * pt],
+            Certainty::Treaty | Certainty::Surveyed => Vec::new(),
+        };
+        let width = if certainty == Certainty::Conjectural { 0.8 } else { 0.45 };
+        let frame = rectangle(0.0, top, swatch, top + h);
+        b.marks.extend(frame.map(|path| Mark::Stroke { path, ink: ink(INK), width: width * pt, dash }));
     }
     b.height = y.max(h + top) + 2.6 * pt;
     b
+}
+
+/// Whether it is not beyond doubt that the polity held in the era.
+fn is_in_doubt(p: &PolityRegion) -> bool {
+    p.standing.sureness != Sureness::Certain
 }
 
 /// A swatch of land that `pair` contests, as on the map, `width` by `height` from `top` down.
@@ -519,7 +534,7 @@ fn line_rows(pen: &Pen, l: &Legend) -> Vec<Block> {
         row(styled(Certainty::Approximate, false), "Border, approximate");
     }
     if has(false, &[Certainty::Conjectural]) {
-        row(styled(Certainty::Conjectural, false), "Border, conjectural");
+        row(styled(Certainty::Conjectural, false), "Border, conjectural or in doubt");
     }
     if l.borders.iter().any(|b| b.1) {
         row(styled(Certainty::Approximate, true), "Border of a part");
