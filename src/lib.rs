@@ -33,6 +33,8 @@ pub mod resources;
 pub mod series;
 pub mod shipped;
 pub mod terrain;
+pub mod trace;
+pub mod trace_run;
 pub mod vector;
 pub mod water;
 pub mod words;

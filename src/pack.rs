@@ -10,7 +10,7 @@ mod layers;
 mod ledger;
 mod region_toml;
 mod source;
-mod table;
+pub(crate) mod table;
 
 pub use crate::borders::{Problem, Severity};
 pub use source::PackSource;

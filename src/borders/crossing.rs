@@ -68,7 +68,7 @@ fn is_between(p: Coord<f64>, q: Coord<f64>, r: Coord<f64>) -> bool {
 }
 
 /// Whether the two share a point that is not an end of both.
-fn do_meet(p: &Piece, q: &Piece) -> bool {
+pub(crate) fn do_meet(p: &Piece, q: &Piece) -> bool {
     if (p.a == q.a && p.b == q.b) || (p.a == q.b && p.b == q.a) {
         return true;
     }

@@ -31,6 +31,7 @@ pub use change::{AreaChange, Transfer, area_changes, holdings, transfers};
 pub use colour::palette_colours;
 pub use gaps::{ClosedGap, close_gaps};
 pub use problem::{Problem, Severity};
+pub(crate) use reader::key_from;
 pub use regions::{PlaneClaim, PoliticalRegions, RegionOptions, cut_at_coast, political_regions, project_claims};
 pub use select::{Selection, covered_spans, describe_spans, merge_claims, select};
 pub use smooth::SmoothOptions;

@@ -460,7 +460,7 @@ fn parts_of(error: Error, text: &str) -> (String, String) {
 }
 
 /// A key from a name: lower case, other characters than letters and digits become hyphens.
-pub(super) fn key_from(name: &str) -> String {
+pub(crate) fn key_from(name: &str) -> String {
     let lower = name.to_lowercase();
     lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect::<Vec<_>>().join("-")
 }

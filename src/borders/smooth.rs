@@ -115,7 +115,7 @@ fn crossing_arcs(arcs: &[Arc]) -> HashSet<(usize, usize)> {
 }
 
 /// For each segment the curve's derivative at its two ends, for a parameter that runs from 0 to 1.
-fn tangents_of(arc: &Arc) -> Vec<[Coord<f64>; 2]> {
+pub(crate) fn tangents_of(arc: &Arc) -> Vec<[Coord<f64>; 2]> {
     let points = &arc.points;
     let segments = points.len() - 1;
     // Centripetal knots: the root of the chord.
@@ -149,7 +149,7 @@ fn tangents_of(arc: &Arc) -> Vec<[Coord<f64>; 2]> {
 }
 
 /// The Hermite curve between two key points, both included bit for bit; just the two where it is straight.
-fn curve(ends: &[Coord<f64>], [m0, m1]: [Coord<f64>; 2], factor: f64, spacing: f64) -> Vec<Coord<f64>> {
+pub(crate) fn curve(ends: &[Coord<f64>], [m0, m1]: [Coord<f64>; 2], factor: f64, spacing: f64) -> Vec<Coord<f64>> {
     let (p0, p1) = (ends[0], ends[1]);
     let chord = p1 - p0;
     let is_straight = |m: Coord<f64>| m.x * chord.y - m.y * chord.x == 0.0;

@@ -12,6 +12,7 @@ mod import;
 mod refine;
 mod regions;
 mod terminal;
+mod trace;
 mod verify;
 
 use crate::error::Error;
@@ -47,6 +48,8 @@ enum Command {
     Import(Box<import::Args>),
     /// Register a scanned map by its control points, with its accuracy stated
     Georef(Box<georef::Args>),
+    /// Trace the regions of a registered map by the colours of its legend
+    Trace(Box<trace::Args>),
     /// Make a heightmap: diamond-square, faults, midpoint, spectral; filter one; turn one format into another
     Heightmap(Box<heightmap::Args>),
     /// Check a region pack and report every problem at once
@@ -184,6 +187,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
         Command::Diff(a) => diff::run(*a)?,
         Command::Import(a) => import::run(*a)?,
         Command::Georef(a) => georef::run(*a)?,
+        Command::Trace(a) => trace::run(*a)?,
         Command::Heightmap(a) => heightmap::run(&a)?,
         Command::Check(a) => check::run(&a)?,
         Command::Verify(a) => verify::run(&a)?,

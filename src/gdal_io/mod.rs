@@ -14,6 +14,7 @@ mod crs;
 mod gcps;
 mod gpkg;
 mod log;
+mod picture_in;
 mod raster_in;
 mod source;
 pub mod styles;
@@ -28,6 +29,7 @@ pub use cog::{
 pub use crs::{Transformer, WGS84, crs, metres_per_unit};
 pub use gcps::gcps;
 pub use gpkg::{GeometryKind, GpkgLayer, GpkgOptions, LayerStyle, write_gpkg};
+pub use picture_in::{PictureFile, read_picture};
 pub use raster_in::{
     RasterFile, RasterInfo, RasterReadOptions, Registration, raster_info, read_raster, read_raster_window,
 };

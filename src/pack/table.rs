@@ -4,27 +4,27 @@ use crate::borders::problem::{Problem, shown, suggestion};
 use toml::de::{DeTable, DeValue};
 
 /// One table of the file, with where it stands.
-pub(super) struct Table<'a> {
+pub(crate) struct Table<'a> {
     /// The file's name.
-    pub(super) file: &'a str,
+    pub(crate) file: &'a str,
     /// All of the file.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
     /// Its name, empty for the root.
-    pub(super) path: &'a str,
-    pub(super) table: &'a DeTable<'a>,
+    pub(crate) path: &'a str,
+    pub(crate) table: &'a DeTable<'a>,
     /// Where it begins.
-    pub(super) line: Option<usize>,
-    pub(super) problems: &'a mut Vec<Problem>,
+    pub(crate) line: Option<usize>,
+    pub(crate) problems: &'a mut Vec<Problem>,
 }
 
 impl Table<'_> {
     /// Whether `key` is there.
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.table.get(key).is_some()
     }
 
     /// A problem about `key`, at its line.
-    pub(super) fn say(&mut self, key: &str, found: impl ToString, expected: &str) {
+    pub(crate) fn say(&mut self, key: &str, found: impl ToString, expected: &str) {
         let line = self.table.get(key).map(|v| line_at(self.text, v.span().start)).or(self.line);
         let name = match (self.path, key) {
             ("", k) => k.to_string(),
@@ -35,14 +35,14 @@ impl Table<'_> {
     }
 
     /// Makes the last problem a warning.
-    pub(super) fn soften(&mut self) {
+    pub(crate) fn soften(&mut self) {
         if let Some(last) = self.problems.pop() {
             self.problems.push(last.as_warning());
         }
     }
 
     /// Reports keys that are not `known`.
-    pub(super) fn only(&mut self, known: &[&str]) {
+    pub(crate) fn only(&mut self, known: &[&str]) {
         let unknown: Vec<(String, usize)> = self
             .table
             .iter()
@@ -62,12 +62,12 @@ impl Table<'_> {
     }
 
     /// Says that `key` is missing.
-    pub(super) fn missing(&mut self, key: &str, expected: &str) {
+    pub(crate) fn missing(&mut self, key: &str, expected: &str) {
         self.say(key, "the key is missing", expected);
     }
 
     /// The text at `key`; empty, and said, when it is missing or of another type.
-    pub(super) fn text_at(&mut self, key: &str, is_required: bool) -> String {
+    pub(crate) fn text_at(&mut self, key: &str, is_required: bool) -> String {
         match self.table.get(key).map(|v| v.get_ref()) {
             None if is_required => self.missing(key, "a text in double quotes"),
             None => {}
@@ -79,7 +79,7 @@ impl Table<'_> {
     }
 
     /// The number at `key`; `None`, and said, when it is missing or of another type.
-    pub(super) fn number_at(&mut self, key: &str) -> Option<f64> {
+    pub(crate) fn number_at(&mut self, key: &str) -> Option<f64> {
         match self.table.get(key).map(|v| v.get_ref()) {
             None => self.missing(key, "a number"),
             Some(value) => match number(value).filter(|n| n.is_finite()) {
@@ -91,7 +91,7 @@ impl Table<'_> {
     }
 
     /// Reads the table at `key`; said when it is missing.
-    pub(super) fn table_at(&mut self, key: &str, read: impl FnOnce(&mut Table)) {
+    pub(crate) fn table_at(&mut self, key: &str, read: impl FnOnce(&mut Table)) {
         match self.table.get(key).map(|v| (v.get_ref(), line_at(self.text, v.span().start))) {
             None => self.missing(key, &format!("a table [{key}]")),
             Some((DeValue::Table(table), line)) => {
@@ -109,7 +109,7 @@ impl Table<'_> {
     }
 
     /// Reads the tables `[[key]]`, one after the other; said when `key` is something else.
-    pub(super) fn each_table(&mut self, key: &str, mut read: impl FnMut(&mut Table)) {
+    pub(crate) fn each_table(&mut self, key: &str, mut read: impl FnMut(&mut Table)) {
         let expected = format!("tables [[{key}]]");
         let items = match self.table.get(key).map(|v| v.get_ref()) {
             None => return,
@@ -127,7 +127,7 @@ impl Table<'_> {
     }
 
     /// The texts of the array at `key`; none, and said, when it is missing, empty or of another type.
-    pub(super) fn texts_at(&mut self, key: &str, is_required: bool, expected: &str) -> Vec<String> {
+    pub(crate) fn texts_at(&mut self, key: &str, is_required: bool, expected: &str) -> Vec<String> {
         match self.table.get(key).map(|v| v.get_ref()) {
             None if is_required => self.missing(key, expected),
             None => {}
@@ -146,7 +146,7 @@ impl Table<'_> {
     }
 
     /// One of `words` at `key`; `None` when it is missing or, which is said, something else.
-    pub(super) fn word_at(&mut self, key: &str, words: &[&str]) -> Option<String> {
+    pub(crate) fn word_at(&mut self, key: &str, words: &[&str]) -> Option<String> {
         self.table.get(key)?;
         let word = self.text_at(key, true);
         if word.is_empty() || words.contains(&word.as_str()) {
@@ -160,12 +160,12 @@ impl Table<'_> {
 }
 
 /// A key for print, bounded.
-pub(super) fn shown_key(key: &str) -> String {
+pub(crate) fn shown_key(key: &str) -> String {
     shown(key).trim_matches('\'').to_string()
 }
 
 /// The value as a number.
-pub(super) fn number(value: &DeValue) -> Option<f64> {
+pub(crate) fn number(value: &DeValue) -> Option<f64> {
     match value {
         DeValue::Integer(i) => i64::from_str_radix(&i.as_str().replace('_', ""), i.radix()).ok().map(|n| n as f64),
         DeValue::Float(f) => f.as_str().replace('_', "").parse().ok(),
@@ -174,7 +174,7 @@ pub(super) fn number(value: &DeValue) -> Option<f64> {
 }
 
 /// The kind of a value, and a short one itself.
-pub(super) fn described(value: &DeValue) -> String {
+pub(crate) fn described(value: &DeValue) -> String {
     match value {
         DeValue::String(s) => format!("the text {}", shown(s)),
         DeValue::Integer(i) => format!("the number {}", i.as_str()),
@@ -187,6 +187,6 @@ pub(super) fn described(value: &DeValue) -> String {
 }
 
 /// The line, from 1, of the byte at `offset`.
-pub(super) fn line_at(text: &str, offset: usize) -> usize {
+pub(crate) fn line_at(text: &str, offset: usize) -> usize {
     1 + text.as_bytes().iter().take(offset).filter(|b| **b == b'\n').count()
 }
