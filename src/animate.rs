@@ -122,13 +122,12 @@ impl Frames {
     }
 
     /// Lossless frames (VP8L) in the extended container of WebP ("WebP Container Specification", Google, 2012: VP8X, ANIM and
-    /// ANMF chunks). Pixels that stay are clear, and blended over the frame before.
+    /// ANMF chunks), each the part that changes.
     fn webp(&mut self, frame_ms: u32, refuse: &dyn Fn(String) -> Error) -> Result<Vec<u8>> {
         let (width, height) = self.size();
         let mut body = b"WEBP".to_vec();
-        const HAS_ALPHA: u8 = 0x10;
         const IS_ANIMATED: u8 = 0x02;
-        let mut head = vec![HAS_ALPHA | IS_ANIMATED, 0, 0, 0];
+        let mut head = vec![IS_ANIMATED, 0, 0, 0];
         head.extend(three_bytes(width - 1));
         head.extend(three_bytes(height - 1));
         riff_chunk(&mut body, b"VP8X", &head);
@@ -139,16 +138,11 @@ impl Frames {
         for k in 0..self.sizes.len() {
             let frame = self.frame(k)?;
             let part =
-                if k == 0 { Part::whole(width, height) } else { Part::changed(&before, &frame, width).from_even() };
-            let mut rgba = Vec::with_capacity(4 * part.width * part.height);
-            for i in part.cells(width) {
-                let [r, g, b] = frame[i];
-                let is_new = k == 0 || before[i] != frame[i];
-                rgba.extend(if is_new { [r, g, b, 255] } else { [0; 4] });
-            }
+                if k == 0 { Part::whole(width, height) } else { Part::changed(&before, &frame, width).begun_even() };
+            let rgb: Vec<u8> = part.cells(width).flat_map(|i| frame[i]).collect();
             let mut still = Vec::new();
             image::codecs::webp::WebPEncoder::new_lossless(&mut still)
-                .encode(&rgba, part.width as u32, part.height as u32, image::ExtendedColorType::Rgba8)
+                .encode(&rgb, part.width as u32, part.height as u32, image::ExtendedColorType::Rgb8)
                 .map_err(|e| refuse(e.to_string()))?;
             let mut chunk = Vec::new();
             chunk.extend(three_bytes(part.x / 2));
@@ -156,8 +150,9 @@ impl Frames {
             chunk.extend(three_bytes(part.width - 1));
             chunk.extend(three_bytes(part.height - 1));
             chunk.extend(three_bytes(frame_ms.min(0xff_ffff) as usize));
-            // Blended over what is there, and left there.
-            chunk.push(0);
+            // In place of what is there, and left there: blending rounds in some players.
+            const NOT_BLENDED: u8 = 0x02;
+            chunk.push(NOT_BLENDED);
             let picture = riff_found(&still, b"VP8L").ok_or_else(|| refuse("a frame could not be encoded".into()))?;
             riff_chunk(&mut chunk, b"VP8L", picture);
             riff_chunk(&mut body, b"ANMF", &chunk);
@@ -427,7 +422,7 @@ impl Part {
     }
 
     /// The same, begun at even pixels: the container of WebP knows no others.
-    fn from_even(self) -> Part {
+    fn begun_even(self) -> Part {
         let (x, y) = (self.x % 2, self.y % 2);
         Part { x: self.x - x, y: self.y - y, width: self.width + x, height: self.height + y }
     }

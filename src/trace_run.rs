@@ -5,11 +5,13 @@ use crate::borders::{Certainty, ClaimKind};
 use crate::error::{Error, Result};
 use crate::gdal_io::{self, GeometryKind, GpkgLayer, GpkgOptions, LayerStyle, PictureFile, Transformer, WGS84, styles};
 use crate::grid::Grid;
-use crate::trace::{self, ClassKind, Coordinates, Legend, Picture, TraceOptions, Traced, to_hex};
+use crate::render::figure::{Anchor, Figure, rectangle};
+use crate::trace::{self, ClassKind, Coordinates, Legend, Picture, Proposed, TraceOptions, Traced, to_hex};
 use crate::vector::Feature;
 use crate::year::Era;
 use geo::{Geometry, LineString, MapCoords, MultiPolygon, Polygon};
 use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The least area that is kept.
@@ -108,6 +110,86 @@ pub fn trace_file(request: &TraceRequest) -> Result<TraceReport> {
     options.least_area_px = least_pixels(request.least_area, &grid)?;
     let traced = trace::trace(picture, &legend, &options).map_err(|e| name_picture(e, &request.scan))?;
     write(request, &legend, &grid, traced)
+}
+
+/// Writes a legend of the colours found in `scan`, to be edited, and beside it, with `.png` for its ending, a picture of them.
+/// Returns the colours and the picture's path.
+///
+/// # Errors
+/// Unreadable scan, a legend that is there already, files that cannot be written.
+pub fn propose_file(scan: &Path, legend: &Path, leave_out: &[[f64; 4]]) -> Result<(Vec<Proposed>, PathBuf)> {
+    if legend.exists() {
+        return Err(Error::content(
+            legend.display(),
+            "it is there already",
+            "a name of a file to be made: it may have been edited",
+        ));
+    }
+    let mut picture = picture(gdal_io::read_picture(scan)?);
+    for [x0, y0, x1, y1] in leave_out {
+        picture.leave_out_rings(&[vec![[*x0, *y0], [*x1, *y0], [*x1, *y1], [*x0, *y1]]], false)?;
+    }
+    let found = trace::propose(&picture);
+    let swatches = legend.with_extension("png");
+    gdal_io::write_beside(&swatches, &swatch_picture(&found).to_png(2.0)?)?;
+    gdal_io::write_beside(legend, proposed_legend(&found, scan).as_bytes())?;
+    Ok((found, swatches))
+}
+
+/// What an entry of a proposed legend is called.
+fn proposed_name(k: usize, p: &Proposed) -> String {
+    format!(
+        "{} {}",
+        if p.is_line() {
+            "line"
+        } else if p.is_blue() {
+            "water"
+        } else {
+            "area"
+        },
+        k + 1
+    )
+}
+
+/// A legend in TOML that may be traced with as it is.
+fn proposed_legend(found: &[Proposed], scan: &Path) -> String {
+    let name = scan.file_name().map_or_else(String::new, |n| n.to_string_lossy().replace(char::is_control, " "));
+    let mut text = format!(
+        "# Colours of {name}, the most frequent first. Name them, drop or join what is one, and set kind:\n# polity, water, land, line, elevation (with low_m and high_m) or ignore.\n"
+    );
+    for (k, p) in found.iter().enumerate() {
+        let kind = if p.is_line() {
+            "line"
+        } else if p.is_blue() {
+            "water"
+        } else {
+            "polity"
+        };
+        let _ = write!(
+            text,
+            "\n# {:.1} % of the picture, {:.0} % of it in areas\n[[class]]\nname = \"{}\"\nkind = \"{kind}\"\ncolour = \"{}\"\n",
+            100.0 * p.share,
+            100.0 * p.solid,
+            proposed_name(k, p),
+            to_hex(p.colour)
+        );
+    }
+    text
+}
+
+/// The colours with their names and shares, in the legend's order.
+fn swatch_picture(found: &[Proposed]) -> Figure {
+    const ROW: f64 = 26.0;
+    let mut figure = Figure::new(330.0, 14.0 + ROW * found.len().max(1) as f64, "Colours of the scan".into());
+    figure.area(rectangle(0.0, 0.0, figure.width, figure.height), [255; 3], 1.0);
+    for (k, p) in found.iter().enumerate() {
+        let y = 10.0 + ROW * k as f64;
+        figure.area(rectangle(10.0, y, 70.0, y + 20.0), [120; 3], 1.0);
+        figure.area(rectangle(11.0, y + 1.0, 69.0, y + 19.0), p.colour, 1.0);
+        let text = format!("{}   {}   {:.1} %", proposed_name(k, p), to_hex(p.colour), 100.0 * p.share);
+        figure.text(&text, [82.0, y + 14.5], 13.0, Anchor::Start, [30; 3]);
+    }
+    figure
 }
 
 /// The file's text.

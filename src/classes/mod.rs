@@ -107,7 +107,8 @@ pub fn read_classes(file: &ClassFile, map: &Grid, bodies: &[WaterBody]) -> Resul
     let label = file.path.display().to_string();
     let features = features(file, &map.crs)?;
     let mut notes = Vec::new();
-    let (mut areas, mut lines): (Vec<(Bounds, MultiPolygon<f64>)>, Vec<(f64, LineString<f64>)>) = Default::default();
+    let mut areas: Vec<(Bounds, MultiPolygon<f64>)> = Vec::new();
+    let mut lines: Vec<(f64, LineString<f64>)> = Vec::new();
     let mut unused = 0;
     for (k, feature) in (1..).zip(&features) {
         if let Some(area) = feature.area() {

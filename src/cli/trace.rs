@@ -77,8 +77,14 @@ fn corners(text: &str) -> std::result::Result<[f64; 4], String> {
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
+    if let Some(legend) = &args.propose {
+        let propose = || trace_run::propose_file(&args.scan, legend, &args.leave_out);
+        let (found, swatches) = with_threads(args.threads, propose)?;
+        let colours = counted(found.len(), "colour", "colours");
+        return terminal::print(&format!("{}: {colours} to be named\n{}\n", legend.display(), swatches.display()));
+    }
     let (Some(legend), Some(out)) = (args.legend, args.out) else {
-        return Err(Error::argument("--propose", "not there yet", "give --legend and --out"));
+        return Err(Error::argument("--legend", "missing", "give --legend and --out, or --propose"));
     };
     if !out.extension().is_some_and(|e| e.eq_ignore_ascii_case("gpkg")) {
         return Err(Error::argument("--out", out.display(), "a GeoPackage is written: end the name in .gpkg"));

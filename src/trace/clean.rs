@@ -457,12 +457,12 @@ mod tests {
             };
             let disc = disc(width);
             let mut expected = vec![GAP; cells.len()];
-            for k in 0..cells.len() {
+            for (k, &own) in cells.iter().enumerate() {
                 let (x, y) = ((k % cols) as isize, (k / cols) as isize);
                 let mut all = disc.iter().flat_map(|&(dy, a, b)| (a..=b).map(move |dx| (x + dx, y + dy)));
-                if all.clone().all(|(x, y)| lies(x, y).is_none_or(|l| l == cells[k])) {
+                if all.clone().all(|(x, y)| lies(x, y).is_none_or(|l| l == own)) {
                     all.by_ref().filter(|(x, y)| lies(*x, *y).is_some()).for_each(|(x, y)| {
-                        expected[y as usize * cols + x as usize] = cells[k];
+                        expected[y as usize * cols + x as usize] = own;
                     });
                 }
             }

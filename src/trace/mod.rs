@@ -12,10 +12,12 @@ mod colour;
 mod curve;
 mod legend;
 mod outline;
+mod propose;
 mod runs;
 
 pub use colour::{Lab, Rgb, from_hex, to_hex};
 pub use legend::{Class, ClassKind, Coordinates, DEFAULT_TOLERANCE, Legend, MOST_CLASSES};
+pub use propose::{Proposed, propose};
 
 use crate::error::{Error, Result};
 use crate::grid::{Crs, GeoTransform, Grid};

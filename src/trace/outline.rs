@@ -130,7 +130,7 @@ fn step(c: Corner, direction: u8) -> Corner {
 ///
 /// Some nanoseconds per cell, some tens per cell edge of border; a byte per cell.
 pub(super) fn outlines(regions: &[u32], cols: usize, count: usize) -> Outlines {
-    let rows = if cols == 0 { 0 } else { regions.len() / cols };
+    let rows = regions.len().checked_div(cols).unwrap_or(0);
     let cells = Cells { regions, cols, rows };
     let width = cols + 1;
     // Edges walked: 1 to the east of the corner, 2 to its south.

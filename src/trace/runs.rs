@@ -68,16 +68,16 @@ impl Components {
         let (mut label, mut area) = (Vec::new(), Vec::<u64>::new());
         let mut number = vec![u32::MAX; runs.len()];
         for row in 0..rows.len() - 1 {
-            for k in rows[row]..rows[row + 1] {
+            for (k, run) in runs.iter_mut().enumerate().take(rows[row + 1]).skip(rows[row]) {
                 let root = find(&mut parent, k as u32) as usize;
                 if number[root] == u32::MAX {
                     number[root] = label.len() as u32;
-                    label.push(label_of(row, &runs[k]));
+                    label.push(label_of(row, run));
                     area.push(0);
                 }
                 let component = number[root];
-                runs[k].component = component;
-                area[component as usize] += u64::from(runs[k].end - runs[k].start);
+                run.component = component;
+                area[component as usize] += u64::from(run.end - run.start);
             }
         }
         let parent = (0..label.len() as u32).collect();
