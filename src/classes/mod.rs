@@ -86,7 +86,9 @@ pub struct ElevationClasses {
     /// Frame of the surface.
     grid: Grid,
     surface: Raster<f32>,
-    /// What lines bound, on the frame of the surface: 0 is nothing, k is `line_bounds[k - 1]`.
+    /// Contour lines with their heights, in the CRS of the map.
+    lines: Vec<(f64, LineString<f64>)>,
+    /// What lines bound, on the frame of the surface: 0 is nothing (also beside a line), k is `line_bounds[k - 1]`.
     line_class: Raster<u16>,
     line_bounds: Vec<Bounds>,
     /// Usual slope between boundaries.
@@ -164,6 +166,7 @@ pub fn read_classes(file: &ClassFile, map: &Grid, bodies: &[WaterBody]) -> Resul
         label,
         areas,
         surface: Raster::filled(0, 0, 0.0),
+        lines,
         line_class: Raster::filled(grid.cols, grid.rows, 0),
         line_bounds: Vec::new(),
         slope: 0.0,
@@ -172,7 +175,7 @@ pub fn read_classes(file: &ClassFile, map: &Grid, bodies: &[WaterBody]) -> Resul
         grid,
         notes,
     };
-    classes.solve(&lines, bodies)?;
+    classes.solve(bodies)?;
     Ok(classes)
 }
 
@@ -245,11 +248,11 @@ impl ElevationClasses {
         Ok(on)
     }
 
-    fn solve(&mut self, lines: &[(f64, LineString<f64>)], bodies: &[WaterBody]) -> Result<()> {
+    fn solve(&mut self, bodies: &[WaterBody]) -> Result<()> {
         let on = self.areas_on(&self.grid)?;
         let water: Vec<(MultiPolygon<f64>, u16)> = bodies.iter().zip(1..).map(|(b, k)| (b.area.clone(), k)).collect();
         let water = rasterize(&water, &self.grid)?;
-        let drawn = lines::draw(lines, &self.grid);
+        let drawn = lines::draw(&self.lines, &self.grid);
         if on.bounds.is_empty() && drawn.is_empty() {
             let e = self.grid.extent();
             return Err(Error::content(
@@ -336,18 +339,20 @@ impl ElevationClasses {
         if self.line_bounds.is_empty() {
             return Ok(on);
         }
-        let mut known: BTreeMap<(u16, u16), u16> = BTreeMap::new();
+        let lines = self.lines_on(grid);
+        let mut known: BTreeMap<(u16, u16, u16), u16> = BTreeMap::new();
         for i in 0..on.class.values.len() {
-            let centre = grid.transform.centre(Cell { col: (i % grid.cols) as i64, row: (i / grid.cols) as i64 });
-            let line = self.line_class.get(self.grid.transform.cell_at(centre)).unwrap_or(0);
-            if line == 0 {
+            let (low, high) = lines[i];
+            if low == 0 {
                 continue;
             }
             let area = on.class.values[i];
             let bounds = &mut on.bounds;
-            on.class.values[i] = *known.entry((area, line)).or_insert_with(|| {
+            on.class.values[i] = *known.entry((area, low, high)).or_insert_with(|| {
                 let of = if area == 0 { OPEN } else { bounds[area as usize - 1] };
-                let meant = of.and(self.line_bounds[line as usize - 1]).unwrap_or(of);
+                let [a, b] = [low, high].map(|k| self.line_bounds[k as usize - 1]);
+                let either = Bounds { low_m: a.low_m.min(b.low_m), high_m: a.high_m.max(b.high_m) };
+                let meant = of.and(either).unwrap_or(of);
                 let at = bounds.iter().position(|b| *b == meant).unwrap_or_else(|| {
                     bounds.push(meant);
                     bounds.len() - 1
@@ -356,6 +361,41 @@ impl ElevationClasses {
             });
         }
         Ok(on)
+    }
+
+    /// Between which of the bounds of lines each cell of `grid` lies, as a pair of numbers into `line_bounds` from 1: twice the
+    /// same beside lines, the lowest and the highest around where a line crosses the cell, 0 where nothing is known.
+    fn lines_on(&self, grid: &Grid) -> Vec<(u16, u16)> {
+        let per_cell = (self.grid.transform.cell_width / grid.transform.cell_width).ceil() as usize;
+        // The cells of the surface beside a line are of no class: classes come into them from either side, cell by cell.
+        let rounds = 3 * per_cell;
+        let margin = rounds + 1;
+        let wide = grid.crop(grid.window().grown(margin));
+        let drawn = lines::draw(&self.lines, &wide);
+        let mut class = Raster::filled(wide.cols, wide.rows, 0u16);
+        for i in 0..class.values.len() {
+            let centre = wide.transform.centre(Cell { col: (i % wide.cols) as i64, row: (i / wide.cols) as i64 });
+            class.values[i] = self.line_class.get(self.grid.transform.cell_at(centre)).unwrap_or(0);
+        }
+        lines::carry(&mut class, &drawn, rounds);
+        let around = |col: usize, row: usize| {
+            let cells = (row - 1..=row + 1).flat_map(|r| (col - 1..=col + 1).map(move |c| r * wide.cols + c));
+            let classes: Vec<u16> = cells.filter(|&i| !drawn.is_crossed(i)).map(|i| class.values[i]).collect();
+            if classes.contains(&0) {
+                return (0, 0);
+            }
+            let bounds = |k: &u16| self.line_bounds[*k as usize - 1];
+            let low = classes.iter().copied().min_by(|a, b| bounds(a).low_m.total_cmp(&bounds(b).low_m));
+            let high = classes.iter().copied().max_by(|a, b| bounds(a).high_m.total_cmp(&bounds(b).high_m));
+            low.zip(high).unwrap_or((0, 0))
+        };
+        let cells = (0..grid.rows).flat_map(|r| (0..grid.cols).map(move |c| (c + margin, r + margin)));
+        cells
+            .map(|(c, r)| match r * wide.cols + c {
+                i if drawn.is_crossed(i) => around(c, r),
+                i => (class.values[i], class.values[i]),
+            })
+            .collect()
     }
 
     /// Draws `elevation` on `grid` into its intervals, in steps of `step_m`, wherever `is_land` says so, and tells what
