@@ -341,14 +341,10 @@ impl ElevationClasses {
         }
         let lines = self.lines_on(grid);
         let mut known: BTreeMap<(u16, u16, u16), u16> = BTreeMap::new();
-        for i in 0..on.class.values.len() {
-            let (low, high) = lines[i];
-            if low == 0 {
-                continue;
-            }
-            let area = on.class.values[i];
-            let bounds = &mut on.bounds;
-            on.class.values[i] = *known.entry((area, low, high)).or_insert_with(|| {
+        let bounds = &mut on.bounds;
+        for (class, &(low, high)) in on.class.values.iter_mut().zip(&lines).filter(|(_, (low, _))| *low != 0) {
+            let area = *class;
+            *class = *known.entry((area, low, high)).or_insert_with(|| {
                 let of = if area == 0 { OPEN } else { bounds[area as usize - 1] };
                 let [a, b] = [low, high].map(|k| self.line_bounds[k as usize - 1]);
                 let either = Bounds { low_m: a.low_m.min(b.low_m), high_m: a.high_m.max(b.high_m) };
