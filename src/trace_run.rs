@@ -105,7 +105,7 @@ pub fn trace_file(request: &TraceRequest) -> Result<TraceReport> {
     if let Some(path) = &request.mask {
         picture.leave_out_rings(&mask_rings(path, &grid)?, true)?;
     }
-    trace::sample_colours(&picture, &mut legend)?;
+    trace::sample_colours(&picture, &mut legend, request.options.screen_px)?;
     let mut options = request.options.clone();
     options.least_area_px = least_pixels(request.least_area, &grid)?;
     let traced = trace::trace(picture, &legend, &options).map_err(|e| name_picture(e, &request.scan))?;

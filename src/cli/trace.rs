@@ -30,6 +30,12 @@ pub(super) struct Args {
     /// What is narrower is a line or lettering and is removed; 0 removes nothing
     #[arg(long, value_name = "PIXELS", value_parser = whole, default_value_t = TraceOptions::default().line_width_px)]
     line_width: usize,
+    /// Even out the light of the paper: yellowed, stained, unevenly lit
+    #[arg(long)]
+    uneven_paper: bool,
+    /// Distance between printed dots or hatches: colours are judged over as much
+    #[arg(long, value_name = "PIXELS", default_value_t = TraceOptions::default().screen_px, allow_negative_numbers = true)]
+    screen: f64,
     /// Smaller areas go to their neighbours: 20px, 5000000m2 or 5km2
     #[arg(long, value_name = "AREA", value_parser = least_area, default_value = "16px")]
     min_area: LeastArea,
@@ -94,6 +100,8 @@ pub(super) fn run(args: Args) -> Result<()> {
         legend,
         out,
         options: TraceOptions {
+            is_paper_uneven: args.uneven_paper,
+            screen_px: args.screen,
             line_width_px: args.line_width,
             smooth: args.smooth,
             simplify_px: args.simplify,

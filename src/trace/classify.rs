@@ -13,9 +13,12 @@ const DOUBT_RATIO: f32 = 1.3;
 pub(super) struct Palette {
     /// Colour and class.
     colours: Vec<(Lab, u8)>,
+    /// The same as pixels.
+    pixels: Vec<Rgb>,
     /// Square of the tolerance of each class.
     tolerance2: Vec<f32>,
     is_line: Vec<bool>,
+    has_lines: bool,
     lightness: f32,
 }
 
@@ -36,7 +39,9 @@ impl Palette {
             .collect();
         Palette {
             colours,
+            pixels: legend.classes.iter().flat_map(|c| c.colours.iter().copied()).collect(),
             tolerance2: legend.classes.iter().map(|c| c.tolerance * c.tolerance).collect(),
+            has_lines: legend.classes.iter().any(|c| c.kind == ClassKind::Line),
             is_line: legend.classes.iter().map(|c| c.kind == ClassKind::Line).collect(),
             lightness: legend.lightness,
         }
@@ -44,6 +49,21 @@ impl Palette {
 
     pub(super) fn is_line(&self, class: u8) -> bool {
         self.is_line.get(usize::from(class)).copied().unwrap_or(false)
+    }
+
+    /// The colour of the nearest area, where it is within `wide` times its tolerance and no line is nearer.
+    pub(super) fn area_near(&self, lab: Lab, wide: f32) -> Option<Rgb> {
+        let distance = |colour: Lab| lab.distance2(colour, self.lightness);
+        let nearest = (0..self.colours.len())
+            .min_by(|&a, &b| distance(self.colours[a].0).total_cmp(&distance(self.colours[b].0)))?;
+        let (colour, class) = self.colours[nearest];
+        let is_near = distance(colour) <= wide * wide * self.tolerance2[usize::from(class)];
+        (is_near && !self.is_line(class)).then(|| self.pixels[nearest])
+    }
+
+    /// Whether a colour is that of lines: the nearest class that admits it is one of them.
+    pub(super) fn is_ink(&self, lab: Lab) -> bool {
+        self.has_lines && self.is_line(self.verdict(lab).class)
     }
 
     /// The nearest class that admits `lab`; the earlier one in the legend where two are equally near.

@@ -100,6 +100,34 @@ pub(super) fn remove_thin(labels: &mut [u8], cols: usize, width: usize) {
     });
 }
 
+/// Gives back to a region what [`remove_thin`] took of it close by: the cells of `before` whose class a cell within `reach` has
+/// kept, such as a strip of a country between two printed lines. What is far from its like stays a gap: lettering, and the
+/// fringes of lines.
+pub(super) fn restore_beside_own(labels: &mut [u8], before: &[u8], cols: usize, reach: usize) {
+    let rows = labels.len() / cols.max(1);
+    let kept = &*labels;
+    let back: Vec<(usize, u8)> = (0..rows)
+        .into_par_iter()
+        .flat_map_iter(|row| {
+            (row * cols..(row + 1) * cols).filter_map(move |k| {
+                let own = before[k];
+                if kept[k] != GAP || own >= OUTSIDE {
+                    return None;
+                }
+                let col = k - row * cols;
+                let columns = col.saturating_sub(reach)..(col + reach + 1).min(cols);
+                let near = (row.saturating_sub(reach)..(row + reach + 1).min(rows)).any(|r| {
+                    let dy2 = row.abs_diff(r).pow(2);
+                    let line = &kept[r * cols..(r + 1) * cols];
+                    columns.clone().any(|c| line[c] == own && dy2 + col.abs_diff(c).pow(2) <= reach * reach)
+                });
+                near.then_some((k, own))
+            })
+        })
+        .collect();
+    back.into_iter().for_each(|(k, own)| labels[k] = own);
+}
+
 /// Gives every gap to the nearest region, by distance between centres; of two equally near the western, then the northern.
 /// Marks in `doubt` the cells of a gap that lie at least as near to another region's part of it as to their own region.
 /// Returns whether there was any region.
@@ -361,6 +389,21 @@ mod tests {
         let before = labels.clone();
         remove_thin(&mut labels, cols, 2);
         assert_eq!(labels, before);
+    }
+
+    #[test]
+    fn a_strip_between_lines_is_given_back_and_a_fringe_is_not() {
+        let (before, cols) = raster(&["aa.a.bb", "aa.a.bb", "aa.c.bb", "aa.c.bb"]);
+        let mut labels = before.clone();
+        remove_thin(&mut labels, cols, 2);
+        assert_eq!(shown(&labels, cols), ["aa...bb"; 4]);
+        restore_beside_own(&mut labels, &before, cols, 4);
+        assert_eq!(shown(&labels, cols), ["aa.a.bb", "aa.a.bb", "aa...bb", "aa...bb"]);
+        // Too far from its like.
+        let mut labels = before.clone();
+        remove_thin(&mut labels, cols, 2);
+        restore_beside_own(&mut labels, &before, cols, 1);
+        assert_eq!(shown(&labels, cols), ["aa...bb"; 4]);
     }
 
     #[test]

@@ -89,6 +89,11 @@ fn encoded(linear: f32) -> f32 {
     if linear <= 0.003_130_8 { 12.92 * linear } else { 1.055 * linear.powf(1.0 / 2.4) - 0.055 }
 }
 
+/// Linear light as 8 bits of sRGB; what is out of range is clipped.
+pub(super) fn encoded_byte(linear: f32) -> u8 {
+    (encoded(linear.clamp(0.0, 1.0)) * 255.0).round() as u8
+}
+
 /// The colour written `#rrggbb` or `#rgb`; `None` where it is neither.
 pub fn from_hex(text: &str) -> Option<Rgb> {
     let digits = text.trim().strip_prefix('#')?;

@@ -1,7 +1,7 @@
 //! Tracing: the picture of a map and its legend in, regions with shared borders out. No files, no GDAL; coordinates are columns
 //! and lines of the picture, from its upper left corner.
 //!
-//! The way: colours to classes ([`Legend`]), thin structures and lines to gaps, gaps to the nearest region, specks to
+//! The way: uneven paper and printed dots evened out where that is asked for, colours to classes ([`Legend`]), thin structures and lines to gaps, gaps to the nearest region, specks to
 //! their neighbours, borders to arcs that two regions share, arcs to smooth lines.
 //!
 //! Invariants: regions neither overlap nor leave gaps; the result depends on picture, legend and options alone, not on threads.
@@ -12,6 +12,7 @@ mod colour;
 mod curve;
 mod legend;
 mod outline;
+mod paper;
 mod propose;
 mod runs;
 
@@ -34,6 +35,9 @@ const UNKNOWN: u8 = 254;
 const GAP: u8 = 255;
 /// A cell that is no part of the map.
 const OUTSIDE: u8 = 253;
+
+/// How much farther than the width of a line a strip may be from its region.
+const RESTORED_PX: usize = 2;
 
 /// A picture in memory.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,6 +130,10 @@ fn mask(cols: usize, rows: usize, rings: &[Vec<[f64; 2]>]) -> Result<Vec<u8>> {
 /// How to trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TraceOptions {
+    /// Whether the light of the paper is divided out: yellowed, stained, unevenly lit.
+    pub is_paper_uneven: bool,
+    /// Period of printed dots or hatching, pixels: colours are judged over as much. 0 judges each pixel.
+    pub screen_px: f64,
     /// What is narrower than this is a line or lettering, and removed; pixels. 0 and 1 remove nothing.
     pub line_width_px: usize,
     /// Areas of fewer pixels go to their neighbours.
@@ -138,7 +146,14 @@ pub struct TraceOptions {
 
 impl Default for TraceOptions {
     fn default() -> Self {
-        TraceOptions { line_width_px: 2, least_area_px: 16, smooth: 1.0, simplify_px: 0.6 }
+        TraceOptions {
+            is_paper_uneven: false,
+            screen_px: 0.0,
+            line_width_px: 2,
+            least_area_px: 16,
+            smooth: 1.0,
+            simplify_px: 0.6,
+        }
     }
 }
 
@@ -170,11 +185,12 @@ pub struct Traced {
     pub notes: Vec<String>,
 }
 
-/// Takes the colours of classes that are given by points from the picture: the median of 5 x 5 pixels around each.
+/// Takes the colours of classes that are given by points from the picture: the median of 5 x 5 pixels around each; with a
+/// screen of `screen_px` the mean light around it.
 ///
 /// # Errors
 /// [`Error::Argument`] for a point off the picture.
-pub fn sample_colours(picture: &Picture, legend: &mut Legend) -> Result<()> {
+pub fn sample_colours(picture: &Picture, legend: &mut Legend, screen_px: f64) -> Result<()> {
     for class in &mut legend.classes {
         for [x, y] in std::mem::take(&mut class.points) {
             if !(x >= 0.0 && y >= 0.0 && x < picture.cols as f64 && y < picture.rows as f64) {
@@ -188,6 +204,10 @@ pub fn sample_colours(picture: &Picture, legend: &mut Legend) -> Result<()> {
                 ));
             }
             let (col, row) = (x as usize, y as usize);
+            if screen_px > 0.0 {
+                class.colours.push(paper::mean_around(picture, col, row, screen_px));
+                continue;
+            }
             let around = |at: usize, all: usize| at.saturating_sub(2)..(at + 3).min(all);
             let pixels: Vec<Rgb> = around(row, picture.rows)
                 .flat_map(|r| around(col, picture.cols).map(move |c| (c, r)))
@@ -217,6 +237,14 @@ pub fn trace(mut picture: Picture, legend: &Legend, options: &TraceOptions) -> R
     picture.leave_out_rings(&legend.leave_out, false)?;
     let mut notes = legend::overlaps(legend);
     let palette = Palette::of(legend);
+    if options.screen_px > 0.0 {
+        paper::averaged(&mut picture, &palette, options.screen_px);
+    }
+    if options.is_paper_uneven {
+        paper::evened(&mut picture, &palette);
+    }
+    // Between two areas the mean colour of a screen may be that of a third: what is no wider than the screen is no area.
+    let line_width_px = options.line_width_px.max(options.screen_px.ceil() as usize);
     let classified = classify::classify(&picture, &palette);
     drop(picture);
     let (mut labels, mut doubt) = (classified.labels, classified.doubt);
@@ -224,14 +252,15 @@ pub fn trace(mut picture: Picture, legend: &Legend, options: &TraceOptions) -> R
     notes.extend(absent(legend, &counts)?);
 
     labels.par_iter_mut().filter(|l| palette.is_line(**l)).for_each(|l| *l = GAP);
-    clean::remove_thin(&mut labels, cols, options.line_width_px);
+    if line_width_px >= 2 {
+        let before = labels.clone();
+        clean::remove_thin(&mut labels, cols, line_width_px);
+        clean::restore_beside_own(&mut labels, &before, cols, line_width_px + RESTORED_PX);
+    }
     if !clean::fill_gaps(&mut labels, &mut doubt, cols) {
         return Err(Error::content(
             "picture",
-            format!(
-                "nothing is left of it: all is narrower than {}",
-                counted(options.line_width_px, "pixel", "pixels")
-            ),
+            format!("nothing is left of it: all is narrower than {}", counted(line_width_px, "pixel", "pixels")),
             "a smaller --line-width",
         ));
     }
@@ -292,6 +321,9 @@ fn check(options: &TraceOptions) -> Result<()> {
     }
     if !(options.simplify_px >= 0.0 && options.simplify_px <= 100.0) {
         return Err(Error::argument("--simplify", options.simplify_px, "give pixels, 0 to 100"));
+    }
+    if !(options.screen_px >= 0.0 && options.screen_px <= 100.0) {
+        return Err(Error::argument("--screen", options.screen_px, "give pixels, 0 to 100"));
     }
     if options.line_width_px > 200 {
         return Err(Error::argument("--line-width", options.line_width_px, "give pixels, 0 to 200"));
