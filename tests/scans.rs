@@ -562,3 +562,222 @@ fn the_fit_of_the_published_crops_is_stated() {
         assert!(value <= most, "{used}");
     }
 }
+
+/// Outlines by hand, a little inside the borders of the map of 1886: longitude and latitude.
+const OUTLINES: [(&str, &[(f64, f64)]); 8] = [
+    (
+        "Burma",
+        &[
+            (94.62, 24.75),
+            (95.12, 24.85),
+            (95.65, 24.93),
+            (95.7, 25.37),
+            (96.0, 25.53),
+            (96.44, 25.47),
+            (96.75, 25.22),
+            (96.9, 24.87),
+            (96.6, 24.18),
+            (96.6, 19.85),
+            (96.25, 19.62),
+            (94.53, 19.66),
+            (94.47, 23.49),
+        ],
+    ),
+    (
+        "Shan States",
+        &[
+            (96.88, 23.36),
+            (97.75, 23.52),
+            (98.56, 23.97),
+            (98.97, 23.89),
+            (99.06, 23.11),
+            (99.62, 22.54),
+            (100.5, 22.45),
+            (101.12, 22.64),
+            (101.75, 22.74),
+            (101.69, 21.98),
+            (101.44, 21.35),
+            (101.1, 20.83),
+            (99.94, 20.98),
+            (99.75, 20.1),
+            (99.0, 20.0),
+            (97.62, 19.85),
+            (97.44, 19.34),
+            (97.0, 18.97),
+            (96.69, 19.16),
+            (96.65, 19.53),
+            (96.88, 19.78),
+        ],
+    ),
+    (
+        "Yunnan",
+        &[
+            (97.5, 24.87),
+            (98.25, 25.31),
+            (99.0, 25.56),
+            (98.81, 26.63),
+            (99.5, 27.2),
+            (100.06, 27.45),
+            (101.0, 27.86),
+            (101.25, 27.45),
+            (101.69, 26.94),
+            (101.9, 26.25),
+            (102.31, 26.03),
+            (102.94, 26.19),
+            (103.1, 26.94),
+            (103.38, 27.76),
+            (104.25, 27.64),
+            (104.88, 27.45),
+            (104.12, 27.13),
+            (103.94, 26.44),
+            (104.35, 26.13),
+            (104.28, 25.63),
+            (104.35, 24.87),
+            (104.44, 24.24),
+            (104.88, 23.62),
+            (104.0, 22.84),
+            (103.0, 22.99),
+            (101.94, 23.09),
+            (101.06, 22.99),
+            (100.5, 22.8),
+            (99.75, 22.89),
+            (99.35, 23.3),
+            (99.25, 24.12),
+            (98.5, 24.31),
+            (97.69, 23.99),
+            (97.5, 24.37),
+        ],
+    ),
+    (
+        "Siam",
+        &[
+            (98.0, 19.2),
+            (99.9, 19.85),
+            (100.3, 20.5),
+            (101.2, 20.7),
+            (101.8, 21.6),
+            (102.0, 22.5),
+            (103.0, 22.6),
+            (103.2, 20.6),
+            (104.0, 19.3),
+            (104.9, 18.4),
+            (105.6, 17.0),
+            (106.4, 16.6),
+            (107.9, 15.2),
+            (107.9, 14.15),
+            (105.0, 14.05),
+            (103.6, 13.6),
+            (102.2, 13.4),
+            (101.0, 13.2),
+            (101.0, 13.7),
+            (100.3, 13.8),
+            (99.9, 13.3),
+            (99.6, 14.0),
+            (99.0, 15.0),
+            (98.8, 16.2),
+            (98.8, 17.2),
+            (98.1, 17.9),
+        ],
+    ),
+    (
+        "Cambodia",
+        &[
+            (104.9, 13.7),
+            (108.0, 13.8),
+            (108.0, 12.3),
+            (107.3, 11.9),
+            (106.2, 11.9),
+            (105.2, 11.8),
+            (104.4, 11.0),
+            (103.4, 10.9),
+            (103.1, 11.9),
+            (104.0, 12.3),
+            (104.9, 12.9),
+        ],
+    ),
+    (
+        "Cochin China",
+        &[
+            (108.45, 14.8),
+            (108.9, 14.6),
+            (109.05, 13.3),
+            (108.9, 11.7),
+            (107.6, 10.9),
+            (107.2, 11.35),
+            (108.2, 11.95),
+            (108.45, 12.6),
+        ],
+    ),
+    (
+        "Anam",
+        &[
+            (105.1, 18.85),
+            (105.6, 18.75),
+            (106.1, 18.1),
+            (106.9, 17.1),
+            (107.9, 16.2),
+            (108.6, 15.5),
+            (108.2, 15.35),
+            (107.3, 15.8),
+            (106.2, 16.9),
+            (105.6, 17.4),
+        ],
+    ),
+    (
+        "British Burma",
+        &[
+            (94.5, 19.3),
+            (96.1, 19.3),
+            (96.5, 18.9),
+            (96.9, 18.3),
+            (97.2, 17.4),
+            (96.5, 17.3),
+            (96.2, 16.9),
+            (95.6, 16.2),
+            (94.7, 16.3),
+            (94.7, 17.5),
+        ],
+    ),
+];
+
+#[test]
+fn a_map_on_old_paper_gives_its_countries() {
+    let Some(folder) = pictures() else { return };
+    let shop = Shop::new();
+    let legend = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/samples/indo-china-1886.toml");
+    let [scan, points] =
+        ["indo_china_1886.jpg", "indo_china_1886.jpg.points"].map(|f| folder.join(f).display().to_string());
+    assert_succeeds(&shop.run(&["georef", &scan, "--gcps", &points, "--transform", "poly2", "-o", "scan.tif"]));
+    let first = ["trace", "scan.tif", "--line-width", "5", "--min-area", "1500px", "-o", "r.gpkg", "--legend"];
+    assert_succeeds(&shop.run(&[&first[..], &[legend.to_str().unwrap()]].concat()));
+    let found = regions(&shop.path("r.gpkg"));
+    let finder = Finder::new(&found);
+    let (mut all, mut wrong) = (0, 0);
+    for (name, corners) in OUTLINES {
+        let ring: Vec<geo::Coord<f64>> = corners.iter().map(|&(x, y)| geo::Coord { x, y }).collect();
+        let outline = geo::Polygon::new(geo::LineString::new(ring), vec![]);
+        let frame = outline.bounding_rect().unwrap();
+        let (mut here, mut off) = (0, 0);
+        let steps = |from: f64, to: f64| (0..).map(move |k| from + 0.03 * f64::from(k)).take_while(move |v| *v < to);
+        for y in steps(frame.min().y, frame.max().y) {
+            for x in steps(frame.min().x, frame.max().x).filter(|x| outline.contains(&Point::new(*x, y))) {
+                here += 1;
+                off += usize::from(finder.at(x, y) != Some(name));
+            }
+        }
+        // One region, with islands at the most.
+        let parts: Vec<f64> = found[name].iter().map(|p| p.unsigned_area()).collect();
+        let largest = parts.iter().copied().fold(0.0, f64::max) / parts.iter().sum::<f64>();
+        println!(
+            "{name}: {:.2} % of {here} places are another's; {} parts, the largest {largest:.3}",
+            100.0 * off as f64 / here as f64,
+            parts.len()
+        );
+        // At 12 N the coast of Siam is narrower than the line of its border: the peninsula is a part by itself.
+        let least = if name == "Siam" { 0.85 } else { 0.95 };
+        assert!(largest > least, "{name}: {} parts, the largest {largest:.3}", parts.len());
+        (all, wrong) = (all + here, wrong + off);
+    }
+    println!("doubtful: {:.2} %", 100.0 * wrong as f64 / all as f64);
+    assert!(all > 30_000 && wrong * 100 < all * 3, "{wrong} of {all}");
+}
