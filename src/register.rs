@@ -2,11 +2,14 @@
 
 use crate::error::{Error, Result};
 use crate::gdal_io::{self, Transformer};
+use crate::gdal_io::{Source, VectorReadOptions};
 use crate::georef::fit::{self, Fit, Model, Shape};
 use crate::georef::{ControlPoint, Pixel, diagnosis, points};
 use crate::grid::{Crs, GeoTransform, Grid, Xy};
 use crate::raster::Raster;
-use geo::{Distance, Geodesic};
+use crate::render::overview::{Overview, OverviewPoint};
+use crate::shipped;
+use geo::{BoundingRect, ConvexHull, Distance, Geodesic};
 use image::ImageDecoder;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -56,8 +59,16 @@ pub struct Request {
     pub resolution: Option<f64>,
     /// How colours are found.
     pub resampling: Resampling,
+    /// How far beyond the hull of its points a thin-plate spline is drawn, as a share of the hull's longest extent.
+    pub hull_margin: f64,
     /// GeoTIFF to write; `None` only judges the fit.
     pub out: Option<PathBuf>,
+    /// PNG to write, with the points, their residuals and the coast on the scan.
+    pub overview: Option<PathBuf>,
+    /// Lines or areas that the overview shows as the coast; the shipped seas and lakes otherwise.
+    pub coast: Option<PathBuf>,
+    /// Whether files that are there already may be replaced.
+    pub overwrite: bool,
 }
 
 /// A model that was tried.
@@ -118,6 +129,19 @@ struct Registration {
 /// Unreadable picture or points; too few, collinear or off-picture points; a fit worse than asked for; an output that cannot be
 /// written.
 pub fn register(request: &Request) -> Result<Registered> {
+    for (path, flag) in [(&request.out, "--out"), (&request.overview, "--overview")] {
+        if let Some(path) = path.as_ref().filter(|p| p.exists() && !request.overwrite) {
+            let found = format!("{} is there already", path.display());
+            return Err(Error::argument(flag, found, "choose another name, or replace it with --overwrite"));
+        }
+    }
+    if !(request.hull_margin >= 0.0 && request.hull_margin.is_finite()) {
+        return Err(Error::argument(
+            "--hull-margin",
+            request.hull_margin,
+            "give a share of the hull's extent, 0 or more",
+        ));
+    }
     let image = read_image(&request.scan)?;
     let (file, name) = match &request.points {
         Some(path) => {
@@ -173,9 +197,12 @@ pub fn register(request: &Request) -> Result<Registered> {
         .into_iter()
         .map(|s| {
             let cause = s.cause.unwrap_or("no simple slip explains it".into());
-            format!("point {} lies {:.1} pixels from where the others put it: {cause}", s.index + 1, s.off_px)
+            let off =
+                format!("point {} lies {:.1} pixels from where the others put it: {cause}", s.index + 1, s.off_px);
+            (s.index, off)
         })
-        .collect::<Vec<_>>();
+        .collect::<Vec<(usize, String)>>();
+    let (suspect_points, suspects): (Vec<usize>, Vec<String>) = suspects.into_iter().unzip();
     if let Some(limit) = request.max_rmse_px
         && registration.fit.rmse_px() > limit
     {
@@ -188,9 +215,37 @@ pub fn register(request: &Request) -> Result<Registered> {
     }
     let points = reports(&used, &registration, &points_crs)?;
     let grid = match &request.out {
-        Some(out) => Some(warp(request, &image, &registration, &out_crs, out)?),
+        Some(out) => Some(warp(request, &image, &registration, &used, &out_crs, out)?),
         None => None,
     };
+    if let Some(path) = &request.overview {
+        let coast = coast_on_scan(request, &registration, &image)?;
+        if coast.is_empty() && request.coast.is_none() {
+            notes.push("the overview shows no coast: none is known here; give one with --coast".into());
+        }
+        let overview = Overview {
+            cols: image.width() as usize,
+            rgb: image.pixels().map(|p| [p.0[0], p.0[1], p.0[2]]).collect(),
+            coast,
+            points: (0..used.len())
+                .map(|k| OverviewPoint {
+                    number: k + 1,
+                    picked: used[k].pixel,
+                    modelled: to_plane.point(used[k].ground).map_or(used[k].pixel, |p| registration.fit.model.pixel(p)),
+                    is_suspect: suspect_points.contains(&k),
+                })
+                .collect(),
+            rmse_px: registration.fit.rmse_px(),
+            title: format!(
+                "{}: {}, RMSE {:.2} px",
+                file_name(&request.scan),
+                registration.name,
+                registration.fit.rmse_px()
+            ),
+        };
+        let png = overview.to_png()?;
+        gdal_io::write_beside(path, &png)?;
+    }
     let disabled = file.points.len() - used.len();
     Ok(Registered { form: file.form, points, disabled, tried, suspects, notes, grid })
 }
@@ -202,17 +257,109 @@ impl Tried {
     }
 }
 
-/// The picture as 8-bit RGBA, turned as its EXIF tag says.
+/// The name of a file without its folder.
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
+}
+
+/// The known coast in the pixels of the scan, as far as it lies near it: lines are broken where they leave it.
+fn coast_on_scan(request: &Request, registration: &Registration, image: &image::RgbaImage) -> Result<Vec<Vec<Pixel>>> {
+    let wgs84 = gdal_io::crs(gdal_io::WGS84, "--coast")?;
+    let options = VectorReadOptions { crs: Some(&wgs84), crs_flag: "--coast", encoding: None };
+    let layers = match &request.coast {
+        Some(path) => gdal_io::read_features_wgs84(path, &options)?,
+        None => {
+            let mut layers = Vec::new();
+            for file in [&shipped::OCEAN, &shipped::LAKES] {
+                layers.extend(gdal_io::read_features_wgs84(
+                    Source::Bytes { name: file.name, bytes: file.bytes },
+                    &options,
+                )?);
+            }
+            layers
+        }
+    };
+    let to_plane = Transformer::new(&wgs84, &registration.plane)?;
+    let (width, height) = (f64::from(image.width()), f64::from(image.height()));
+    let on_scan = |c: &geo::Coord<f64>| {
+        let pixel = registration.fit.model.pixel(to_plane.point(Xy { x: c.x, y: c.y })?);
+        let is_near = pixel.column.abs() < 2.0 * width && pixel.line.abs() < 2.0 * height;
+        is_near.then_some(pixel)
+    };
+    let mut lines = Vec::new();
+    for feature in layers.iter().flat_map(|l| &l.features) {
+        let rings: Vec<geo::LineString<f64>> = match feature.area() {
+            Some(area) => area
+                .into_iter()
+                .flat_map(|p| {
+                    let (e, i) = p.into_inner();
+                    std::iter::once(e).chain(i)
+                })
+                .collect(),
+            None => feature.lines(),
+        };
+        for ring in rings {
+            let mut part: Vec<Pixel> = Vec::new();
+            for c in ring.coords() {
+                match on_scan(c) {
+                    Some(pixel) => part.push(pixel),
+                    None => lines.push(std::mem::take(&mut part)),
+                }
+            }
+            lines.push(part);
+        }
+    }
+    let is_inside = |p: &Pixel| p.column >= 0.0 && p.line >= 0.0 && p.column <= width && p.line <= height;
+    lines.retain(|l| l.len() > 1 && l.iter().any(is_inside));
+    Ok(lines)
+}
+
+/// The hull of the points, beyond which a thin-plate spline says nothing.
+struct Hull {
+    ring: geo::Polygon<f64>,
+    margin_px: f64,
+}
+
+impl Hull {
+    fn of(used: &[ControlPoint], margin: f64) -> Hull {
+        let points: geo::MultiPoint<f64> = used.iter().map(|p| geo::Point::new(p.pixel.column, p.pixel.line)).collect();
+        let ring = points.convex_hull();
+        let extent = ring.bounding_rect().map_or(0.0, |r| r.width().max(r.height()));
+        Hull { ring, margin_px: margin * extent }
+    }
+
+    fn contains(&self, column: f64, line: f64) -> bool {
+        geo::Euclidean.distance(&geo::Point::new(column, line), &self.ring) <= self.margin_px
+    }
+}
+
+/// The picture as 8-bit RGBA, turned as its EXIF tag says; TIFFs that the decoder of pictures does not know, by GDAL.
 fn read_image(path: &Path) -> Result<image::RgbaImage> {
     let fail = |e: image::ImageError| Error::read(path, e);
     let reader = image::ImageReader::open(path)
         .and_then(image::ImageReader::with_guessed_format)
         .map_err(|e| Error::read(path, e))?;
-    let mut decoder = reader.into_decoder().map_err(fail)?;
-    let orientation = decoder.orientation().map_err(fail)?;
-    let mut picture = image::DynamicImage::from_decoder(decoder).map_err(fail)?;
+    let is_tiff = reader.format() == Some(image::ImageFormat::Tiff);
+    let decoded = reader.into_decoder().and_then(|mut decoder| {
+        let orientation = decoder.orientation()?;
+        Ok((orientation, image::DynamicImage::from_decoder(decoder)?))
+    });
+    let (orientation, mut picture) = match decoded {
+        Err(image::ImageError::Unsupported(_)) if is_tiff => return by_gdal(path),
+        decoded => decoded.map_err(fail)?,
+    };
     picture.apply_orientation(orientation);
     Ok(picture.into_rgba8())
+}
+
+/// The picture as GDAL reads it: palettes of few bits, say.
+fn by_gdal(path: &Path) -> Result<image::RgbaImage> {
+    let read = gdal_io::read_picture(path)?;
+    Ok(image::RgbaImage::from_fn(read.cols as u32, read.rows as u32, |c, r| {
+        let k = r as usize * read.cols + c as usize;
+        let [red, green, blue] = read.rgb[k];
+        image::Rgba([red, green, blue, if read.blank.get(k).is_some_and(|b| *b != 0) { 0 } else { 255 }])
+    }))
 }
 
 /// Every model that the request and the number of points allow.
@@ -395,6 +542,7 @@ fn warp(
     request: &Request,
     image: &image::RgbaImage,
     registration: &Registration,
+    used: &[ControlPoint],
     out_crs: &Crs,
     out: &Path,
 ) -> Result<Grid> {
@@ -425,7 +573,9 @@ fn warp(
         rim.iter().map(of).fold((f64::INFINITY, f64::NEG_INFINITY), |r, v| (r.0.min(v), r.1.max(v)))
     };
     let ((min_x, max_x), (min_y, max_y)) = (range(&|p| p.x), range(&|p| p.y));
-    let (cols, rows) = (((max_x - min_x) / cell).ceil(), ((max_y - min_y) / cell).ceil());
+    // A whole number of cells stays one in spite of rounding.
+    let cells = |extent: f64| (extent / cell - 1e-6).ceil().max(1.0);
+    let (cols, rows) = (cells(max_x - min_x), cells(max_y - min_y));
     if cols * rows > 4e9 || cols < 1.0 || rows < 1.0 {
         return Err(Error::argument("--resolution", cell, format!("the picture would be {cols} x {rows} cells")));
     }
@@ -439,6 +589,8 @@ fn warp(
         "memory",
         crate::resources::memory_available(),
     )?;
+
+    let hull = (model.shape == Shape::ThinPlate).then(|| Hull::of(used, request.hull_margin));
 
     // Pixels at nodes, exactly; between them by bilinear interpolation.
     let to_plane = Transformer::new(out_crs, &registration.plane)?;
@@ -466,6 +618,9 @@ fn warp(
                     top * (1.0 - fy) + bottom * fy
                 };
                 let (column, line) = (mix(&|p| p.column), mix(&|p| p.line));
+                if hull.as_ref().is_some_and(|h| !h.contains(column, line)) {
+                    continue;
+                }
                 let Some(colour) = colour_at(image, column, line, request.resampling) else { continue };
                 (red[c], green[c], blue[c], opacity[c]) = (colour[0], colour[1], colour[2], colour[3]);
             }

@@ -45,6 +45,18 @@ pub(super) struct Args {
     /// Nearest keeps flat colours as they are; bilinear suits photographs
     #[arg(long, value_enum, default_value_t = ResamplingArg::Nearest)]
     resampling: ResamplingArg,
+    /// How far beyond the hull of its points a thin-plate spline is drawn, as a share of the hull's extent
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1, allow_negative_numbers = true)]
+    hull_margin: f64,
+    /// Picture to write: the scan with its points, their residuals as arrows and the known coast
+    #[arg(long, value_name = "PNG")]
+    overview: Option<PathBuf>,
+    /// Coast for the overview: a vector file of lines or areas [default: the shipped seas and lakes]
+    #[arg(long, value_name = "FILE", requires = "overview")]
+    coast: Option<PathBuf>,
+    /// Replace files that are there already
+    #[arg(long)]
+    overwrite: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -123,7 +135,11 @@ pub(super) fn run(args: Args) -> Result<()> {
             ResamplingArg::Nearest => Resampling::Nearest,
             ResamplingArg::Bilinear => Resampling::Bilinear,
         },
+        hull_margin: args.hull_margin,
         out: args.out,
+        overview: args.overview,
+        coast: args.coast,
+        overwrite: args.overwrite,
     };
     let registered = register::register(&request)?;
     terminal::print(&told(&registered, &request))
@@ -156,6 +172,9 @@ fn told(r: &Registered, request: &Request) -> String {
     r.notes.iter().for_each(|s| {
         let _ = writeln!(text, "note: {s}");
     });
+    if let Some(overview) = &request.overview {
+        let _ = writeln!(text, "{}", overview.display());
+    }
     if let (Some(grid), Some(out)) = (&r.grid, &request.out) {
         let _ = writeln!(
             text,

@@ -2,6 +2,8 @@
 //! maps.
 
 use super::curve::Curve;
+use crate::error::{Error, Result};
+use image::ImageEncoder;
 use tiny_skia::{Color, FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, Stroke, StrokeDash, Transform};
 
 /// sRGB and opacity.
@@ -111,6 +113,19 @@ impl Canvas {
     /// Height in pixels.
     pub fn height(&self) -> usize {
         self.pixels.height() as usize
+    }
+
+    /// The picture as a PNG file; `what` is what messages call it.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] when the encoder refuses the size.
+    pub fn to_png(&self, what: &str) -> Result<Vec<u8>> {
+        let mut png = Vec::new();
+        let rgb = self.rgb();
+        image::codecs::png::PngEncoder::new(&mut png)
+            .write_image(rgb.as_flattened(), self.width() as u32, self.height() as u32, image::ExtendedColorType::Rgb8)
+            .map_err(|e| Error::argument(what, e, "choose a smaller one"))?;
+        Ok(png)
     }
 
     /// The pixels, row after row.

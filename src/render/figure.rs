@@ -265,18 +265,7 @@ impl Figure {
                 }
             }
         }
-        let mut png = Vec::new();
-        let encoder = image::codecs::png::PngEncoder::new(&mut png);
-        let rgb = canvas.rgb();
-        image::ImageEncoder::write_image(
-            encoder,
-            rgb.as_flattened(),
-            canvas.width() as u32,
-            canvas.height() as u32,
-            image::ExtendedColorType::Rgb8,
-        )
-        .map_err(|e| Error::argument("figure", e, "choose a smaller one"))?;
-        Ok(png)
+        canvas.to_png("figure")
     }
 }
 

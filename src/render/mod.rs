@@ -10,6 +10,7 @@ pub mod hillshade;
 mod labels;
 mod lettering;
 mod names;
+pub mod overview;
 mod placing;
 mod resample;
 mod sheet;
