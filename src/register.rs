@@ -214,10 +214,6 @@ pub fn register(request: &Request) -> Result<Registered> {
         ));
     }
     let points = reports(&used, &registration, &points_crs)?;
-    let grid = match &request.out {
-        Some(out) => Some(warp(request, &image, &registration, &used, &out_crs, out)?),
-        None => None,
-    };
     if let Some(path) = &request.overview {
         let coast = coast_on_scan(request, &registration, &image)?;
         if coast.is_empty() && request.coast.is_none() {
@@ -246,6 +242,10 @@ pub fn register(request: &Request) -> Result<Registered> {
         let png = overview.to_png()?;
         gdal_io::write_beside(path, &png)?;
     }
+    let grid = match &request.out {
+        Some(out) => Some(warp(request, image, &registration, &used, &out_crs, out)?),
+        None => None,
+    };
     let disabled = file.points.len() - used.len();
     Ok(Registered { form: file.form, points, disabled, tried, suspects, notes, grid })
 }
@@ -287,7 +287,9 @@ fn coast_on_scan(request: &Request, registration: &Registration, image: &image::
         is_near.then_some(pixel)
     };
     let mut lines = Vec::new();
-    for feature in layers.iter().flat_map(|l| &l.features) {
+    // Reservoirs are younger than most maps.
+    let is_old = |f: &&crate::vector::Feature| request.coast.is_some() || f.number("since_year").is_none();
+    for feature in layers.iter().flat_map(|l| &l.features).filter(is_old) {
         let rings: Vec<geo::LineString<f64>> = match feature.area() {
             Some(area) => area
                 .into_iter()
@@ -300,7 +302,13 @@ fn coast_on_scan(request: &Request, registration: &Registration, image: &image::
         };
         for ring in rings {
             let mut part: Vec<Pixel> = Vec::new();
+            let mut before = None;
             for c in ring.coords() {
+                // Where the shipped seas are cut off there is no coast.
+                if request.coast.is_none() && before.is_some_and(|b| is_cut(b, *c)) {
+                    lines.push(std::mem::take(&mut part));
+                }
+                before = Some(*c);
                 match on_scan(c) {
                     Some(pixel) => part.push(pixel),
                     None => lines.push(std::mem::take(&mut part)),
@@ -312,6 +320,12 @@ fn coast_on_scan(request: &Request, registration: &Registration, image: &image::
     let is_inside = |p: &Pixel| p.column >= 0.0 && p.line >= 0.0 && p.column <= width && p.line <= height;
     lines.retain(|l| l.len() > 1 && l.iter().any(is_inside));
     Ok(lines)
+}
+
+/// Whether a line from `a` to `b` lies along the frame of the shipped data: 35-53 E, 36-49 N.
+fn is_cut(a: geo::Coord<f64>, b: geo::Coord<f64>) -> bool {
+    let along = |u: f64, v: f64, edges: [f64; 2]| edges.iter().any(|e| (u - e).abs() < 1e-3 && (v - e).abs() < 1e-3);
+    along(a.x, b.x, [35.0, 53.0]) || along(a.y, b.y, [36.0, 49.0])
 }
 
 /// The hull of the points, beyond which a thin-plate spline says nothing.
@@ -540,7 +554,7 @@ const NODE: usize = 16;
 /// Draws the scan on a north-up grid of the output's CRS and writes it as red, green, blue and opacity.
 fn warp(
     request: &Request,
-    image: &image::RgbaImage,
+    image: image::RgbaImage,
     registration: &Registration,
     used: &[ControlPoint],
     out_crs: &Crs,
@@ -550,14 +564,20 @@ fn warp(
     let model = &registration.fit.model;
     // The outline of what is drawn, on the output's plane.
     let to_out = Transformer::new(&registration.plane, out_crs)?;
-    let rim: Vec<Xy> = (0..=64)
-        .flat_map(|k| {
-            let t = f64::from(k) / 64.0;
-            [(t * width, 0.0), (t * width, height), (0.0, t * height), (width, t * height)]
-        })
-        .filter_map(|(column, line)| model.place(Pixel { column, line }))
-        .filter_map(|p| to_out.point(p))
-        .collect();
+    let on_ground = |(column, line): (f64, f64)| model.place(Pixel { column, line }).and_then(|p| to_out.point(p));
+    let edge = (0..=64)
+        .map(|k| f64::from(k) / 64.0)
+        .flat_map(|t| [(t * width, 0.0), (t * width, height), (0.0, t * height), (width, t * height)]);
+    let found: Vec<Option<Xy>> = edge.map(on_ground).collect();
+    let is_whole = found.iter().all(Option::is_some);
+    let mut rim: Vec<Xy> = found.into_iter().flatten().collect();
+    if !is_whole {
+        // Corners of a map of the world lie off the globe: what is drawn is found by looking everywhere.
+        const LOOKS: u32 = 384;
+        let middle = |k: u32, size: f64| (f64::from(k) + 0.5) / f64::from(LOOKS) * size;
+        let all = (0..LOOKS * LOOKS).map(|k| (middle(k % LOOKS, width), middle(k / LOOKS, height)));
+        rim.extend(all.filter_map(on_ground));
+    }
     let middle = model.place(Pixel { column: 0.5 * width, line: 0.5 * height }).and_then(|p| to_out.point(p));
     let beside =
         model.place(Pixel { column: 0.5 * width + 1.0, line: 0.5 * height + 1.0 }).and_then(|p| to_out.point(p));
@@ -599,6 +619,11 @@ fn warp(
     let mut ys: Vec<f64> = (0..nodes_x * nodes_y).map(|k| max_y - (k / nodes_x * NODE) as f64 * cell).collect();
     to_plane.forward(&mut xs, &mut ys);
     let nodes: Vec<Pixel> = xs.par_iter().zip(&ys).map(|(&x, &y)| model.pixel(Xy { x, y })).collect();
+    // Between nodes that all lie in the hull, which is convex, everything does.
+    let in_hull: Vec<bool> = match &hull {
+        Some(h) => nodes.par_iter().map(|p| h.contains(p.column, p.line)).collect(),
+        None => Vec::new(),
+    };
     let mut bands: Vec<Raster<u8>> = (0..4).map(|_| Raster::filled(grid.cols, grid.rows, 0u8)).collect();
     let [red, green, blue, opacity] = &mut bands[..] else { unreachable!("four bands") };
     red.values
@@ -618,13 +643,18 @@ fn warp(
                     top * (1.0 - fy) + bottom * fy
                 };
                 let (column, line) = (mix(&|p| p.column), mix(&|p| p.line));
-                if hull.as_ref().is_some_and(|h| !h.contains(column, line)) {
+                if let Some(hull) = &hull
+                    && !(in_hull[at] && in_hull[at + 1] && in_hull[at + nodes_x] && in_hull[at + nodes_x + 1])
+                    && !hull.contains(column, line)
+                {
                     continue;
                 }
-                let Some(colour) = colour_at(image, column, line, request.resampling) else { continue };
+                let Some(colour) = colour_at(&image, column, line, request.resampling) else { continue };
                 (red[c], green[c], blue[c], opacity[c]) = (colour[0], colour[1], colour[2], colour[3]);
             }
         });
+    // The file is made in memory: the scan is not needed any more.
+    drop(image);
     let options = gdal_io::CogOptions {
         is_picture: true,
         metadata: vec![("HISTMAP_REGISTRATION".into(), registration.name.clone())],

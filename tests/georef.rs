@@ -200,8 +200,7 @@ fn pictures_of_every_kind_are_read_as_what_they_are() {
         let d = create(name, 1, &[bits, "PHOTOMETRIC=PALETTE"]);
         let mut table = gdal::raster::ColorTable::new(gdal::raster::PaletteInterpretation::Rgba);
         for (k, [r, g, b]) in (0..).zip([[255u8, 255, 255], [200, 30, 20], [20, 60, 200]]) {
-            let entry =
-                gdal::raster::RgbaEntry { r: i16::from(r), g: i16::from(g), b: i16::from(b), a: 255 };
+            let entry = gdal::raster::RgbaEntry { r: i16::from(r), g: i16::from(g), b: i16::from(b), a: 255 };
             table.set_color_entry(k, &gdal::raster::ColorEntry::Rgba(entry));
         }
         d.rasterband(1).unwrap().set_color_table(&table);
