@@ -19,6 +19,8 @@ pub mod grid;
 pub mod heightmap;
 pub mod import;
 pub mod manifest;
+pub mod mesh;
+pub mod mesh_run;
 pub mod pack;
 pub mod pipeline;
 pub mod political;

@@ -9,6 +9,7 @@ mod eras;
 mod georef;
 mod heightmap;
 mod import;
+mod mesh;
 mod refine;
 mod regions;
 mod terminal;
@@ -52,6 +53,8 @@ enum Command {
     Trace(Box<trace::Args>),
     /// Make a heightmap: diamond-square, faults, midpoint, spectral; filter one; turn one format into another
     Heightmap(Box<heightmap::Args>),
+    /// Turn a raster into a mesh: terrain within an error, solids to print, areas of classes
+    Mesh(Box<mesh::Args>),
     /// Check a region pack and report every problem at once
     Check(check::Args),
     /// Compare the files of a build with its manifest
@@ -189,6 +192,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
         Command::Georef(a) => georef::run(*a)?,
         Command::Trace(a) => trace::run(*a)?,
         Command::Heightmap(a) => heightmap::run(&a)?,
+        Command::Mesh(a) => mesh::run(&a)?,
         Command::Check(a) => check::run(&a)?,
         Command::Verify(a) => verify::run(&a)?,
         Command::Completions { shell } => {
