@@ -4,6 +4,8 @@ mod at;
 mod borders;
 mod build;
 mod check;
+mod contour;
+mod curve;
 mod diff;
 mod eras;
 mod georef;
@@ -15,6 +17,7 @@ mod regions;
 mod terminal;
 mod trace;
 mod verify;
+mod view;
 
 use crate::error::Error;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -55,6 +58,12 @@ enum Command {
     Heightmap(Box<heightmap::Args>),
     /// Turn a raster into a mesh: terrain within an error, solids to print, areas of classes
     Mesh(Box<mesh::Args>),
+    /// Draw the contour lines of a raster
+    Contour(Box<contour::Args>),
+    /// Draw smooth curves through the key points of a line layer
+    Curve(Box<curve::Args>),
+    /// Look at a build, a terrain or a mesh in the browser, or write the page as a folder
+    View(Box<view::Args>),
     /// Check a region pack and report every problem at once
     Check(check::Args),
     /// Compare the files of a build with its manifest
@@ -193,6 +202,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
         Command::Trace(a) => trace::run(*a)?,
         Command::Heightmap(a) => heightmap::run(&a)?,
         Command::Mesh(a) => mesh::run(&a)?,
+        Command::Contour(a) => contour::run(&a)?,
+        Command::Curve(a) => curve::run(&a)?,
+        Command::View(a) => view::run(&a)?,
         Command::Check(a) => check::run(&a)?,
         Command::Verify(a) => verify::run(&a)?,
         Command::Completions { shell } => {

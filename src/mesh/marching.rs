@@ -6,6 +6,7 @@
 //! everywhere in this crate: of a level by [`crate::contour::is_joined`], so that areas end in the contour lines of the same level; of
 //! classes, where a square has several candidates, by a junction in its middle, as traced outlines have.
 
+use super::tin::plain_triangles;
 use super::{Node, Surface, grouped};
 use crate::contour::is_joined;
 use crate::error::{Error, Result};
@@ -56,7 +57,7 @@ pub fn area_at(field: &Raster<f32>, level: f64, crossing: Crossing) -> Result<Su
             let values = [(c, r), (c, r + 1), (c + 1, r + 1), (c + 1, r)].map(|(c, r)| f64::from(field.at(c, r)));
             let inside = values.map(|v| v >= level);
             match inside.iter().filter(|i| **i).count() {
-                0 => {}
+                0 | 4 => {} // drawn in larger triangles
                 2 if inside[0] == inside[2] && !is_joined(values, level) => {
                     for k in (0..4).filter(|k| inside[*k]) {
                         out.push([at.corner(k), at.edge(k), at.edge(k + 3)]);
@@ -86,6 +87,12 @@ pub fn area_at(field: &Raster<f32>, level: f64, crossing: Crossing) -> Result<Su
             out
         })
         .collect();
+    let is_inside = |c: usize, r: usize| f64::from(field.at(c, r)) >= level;
+    let whole = whole_squares(field.cols, field.rows, |c, r| is_inside(c, r))
+        .into_iter()
+        .filter(|(_, (c, r))| is_inside(*c, *r))
+        .map(|(t, _)| t);
+    let triangles: Vec<[u64; 3]> = whole.chain(rows.concat()).collect();
     let part = |a: f32, b: f32| {
         let t = (level - f64::from(a)) / (f64::from(b) - f64::from(a));
         if crossing == Crossing::Midpoint || !t.is_finite() { 0.5 } else { t.clamp(CLEAR, 1.0 - CLEAR) }
@@ -100,7 +107,7 @@ pub fn area_at(field: &Raster<f32>, level: f64, crossing: Crossing) -> Result<Su
         };
         Node { col: (c as f64 + dc) as f32, row: (r as f64 + dr) as f32, z: 0.0 }
     };
-    Ok(numbered(&rows.concat(), None, node))
+    Ok(numbered(&triangles, None, node))
 }
 
 /// The areas of the classes of a raster, at height 0, one group each: those `wanted`, or all but 0 where none is named. Together
@@ -127,8 +134,7 @@ pub fn areas_of(classes: &Raster<u16>, wanted: &[u16]) -> Result<Surface> {
                 };
                 // Runs of one class, counter-clockwise from a change.
                 let Some(change) = (0..4).find(|k| own[*k] != own[(*k + 3) % 4]) else {
-                    fan(at.corner(0), &[at.corner(1), at.corner(2), at.corner(3)], own[0], &mut out);
-                    continue;
+                    continue; // drawn in larger triangles
                 };
                 let mut k = change;
                 while k < change + 4 {
@@ -149,7 +155,11 @@ pub fn areas_of(classes: &Raster<u16>, wanted: &[u16]) -> Result<Surface> {
             out
         })
         .collect();
-    let (triangles, class_of): (Vec<_>, Vec<_>) = rows.concat().into_iter().unzip();
+    let whole = whole_squares(classes.cols, classes.rows, |c, r| classes.at(c, r))
+        .into_iter()
+        .map(|(t, (c, r))| (t, classes.at(c, r)))
+        .filter(|(_, class)| is_wanted(*class));
+    let (triangles, class_of): (Vec<_>, Vec<_>) = whole.chain(rows.concat()).unzip();
     let node = |key: u64| {
         let (c, r) = (key / 4 % classes.cols as u64, key / 4 / classes.cols as u64);
         let (dc, dr) = match key % 4 {
@@ -161,6 +171,23 @@ pub fn areas_of(classes: &Raster<u16>, wanted: &[u16]) -> Result<Surface> {
         Node { col: c as f32 + dc, row: r as f32 + dr, z: 0.0 }
     };
     Ok(numbered(&triangles, Some(class_of), node))
+}
+
+/// Triangles over all squares whose four corners are alike, as large as may be, each with one of its cells.
+fn whole_squares<T: PartialEq>(
+    cols: usize,
+    rows: usize,
+    at: impl Fn(usize, usize) -> T + Sync,
+) -> Vec<([u64; 3], (usize, usize))> {
+    let is_mixed = |c: usize, r: usize| {
+        let own = at(c, r);
+        own != at(c + 1, r) || own != at(c, r + 1) || own != at(c + 1, r + 1)
+    };
+    let key = |v: [u32; 2]| 4 * (u64::from(v[1]) * cols as u64 + u64::from(v[0])) + CORNER;
+    plain_triangles(cols, rows, is_mixed)
+        .into_iter()
+        .map(|t| (t.map(key), (t[0][0] as usize, t[0][1] as usize)))
+        .collect()
 }
 
 /// The square south-east of a cell's centre; corners from the north-west counter-clockwise, edge k from corner k to the next.

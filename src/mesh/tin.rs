@@ -60,13 +60,15 @@ pub fn tin(z: &Raster<f32>, options: &TinOptions) -> Result<Surface> {
 }
 
 /// A place on the lattice of cell centres, which reaches beyond the raster to the next whole square.
-type At = [u32; 2];
+pub(super) type At = [u32; 2];
 
 /// The raster as the mesh sees it.
 struct Field<'a> {
     z: &'a Raster<f32>,
     classes: Option<&'a Raster<u16>>,
     tolerance: f64,
+    /// What rounding may add in 32 bits, in units of height.
+    rounding: f32,
     has_holes: bool,
     /// Log 2 of the side of the largest squares, and how many there are along x and y.
     top: u32,
@@ -94,10 +96,12 @@ impl<'a> Field<'a> {
     fn new(z: &'a Raster<f32>, options: &TinOptions<'a>) -> Self {
         let longest = z.cols.max(z.rows) - 1;
         let top = longest.next_power_of_two().min(LARGEST).trailing_zeros();
+        let highest = z.values.par_iter().filter(|v| v.is_finite()).map(|v| v.abs()).reduce(|| 0.0, f32::max);
         Field {
             z,
             classes: options.classes,
             tolerance: options.max_error + SLACK,
+            rounding: 8.0 * f32::EPSILON * highest,
             has_holes: z.values.par_iter().any(|v| !v.is_finite()),
             top,
             nx: (z.cols - 1).div_ceil(1 << top),
@@ -143,7 +147,26 @@ impl<'a> Field<'a> {
                 }
             }
         }
+        // In 32 bits most rows are clear at once; what is close is looked at again.
+        let sure = self.tolerance as f32 - self.rounding;
+        if row.len() > 3 && sure > 0.0 && is_within(row, start as f32, p.dx as f32, sure) {
+            return false;
+        }
         is_beyond(row, start, p.dx, self.tolerance)
+    }
+
+    /// Whether all that matters is how far single cells lie from planes: no holes, no classes, and the square of side `s` at
+    /// (x, y) inside the raster.
+    #[inline]
+    fn is_plain(&self, x: usize, y: usize, s: usize) -> bool {
+        !self.has_holes && self.classes.is_none() && x + s < self.z.cols && y + s < self.z.rows
+    }
+
+    /// Whether a cell lies too far from the middle of two others; all inside.
+    #[inline]
+    fn is_off(&self, at: (usize, usize), a: (usize, usize), b: (usize, usize)) -> bool {
+        let z = |(x, y): (usize, usize)| f64::from(self.z.at(x, y));
+        (z(at) - (z(a) + z(b)) / 2.0).abs() > self.tolerance
     }
 
     /// Whether the two triangles of a square of side `s`, split by its diagonal, must be split further.
@@ -151,6 +174,14 @@ impl<'a> Field<'a> {
         let (x, y) = (i * s, k * s);
         if x >= self.z.cols || y >= self.z.rows {
             return false;
+        }
+        if s == 2 && self.is_plain(x, y, 2) {
+            let ends = if is_falling(i, k) { ((x, y), (x + 2, y + 2)) } else { ((x, y + 2), (x + 2, y)) };
+            return self.is_off((x + 1, y + 1), ends.0, ends.1)
+                || self.is_off((x + 1, y), (x, y), (x + 2, y))
+                || self.is_off((x + 1, y + 2), (x, y + 2), (x + 2, y + 2))
+                || self.is_off((x, y + 1), (x, y), (x, y + 2))
+                || self.is_off((x + 2, y + 1), (x + 2, y), (x + 2, y + 2));
         }
         let (nw, ne) = (self.height(x, y), self.height(x + s, y));
         let (sw, se) = (self.height(x, y + s), self.height(x + s, y + s));
@@ -180,6 +211,9 @@ impl<'a> Field<'a> {
         if x >= self.z.cols || y.saturating_sub(h) >= self.z.rows {
             return false;
         }
+        if s == 2 && self.is_plain(x, y, 2) {
+            return self.is_off((x + 1, y), (x, y), (x + 2, y));
+        }
         let (a, b) = (self.height(x, y), self.height(x + s, y));
         let dx = (b - a) / s as f64;
         let side = |apex_y: usize, north: bool| {
@@ -201,6 +235,9 @@ impl<'a> Field<'a> {
         if y >= self.z.rows || x.saturating_sub(h) >= self.z.cols {
             return false;
         }
+        if s == 2 && self.is_plain(x, y, 2) {
+            return self.is_off((x, y + 1), (x, y), (x, y + 2));
+        }
         let (a, b) = (self.height(x, y), self.height(x, y + s));
         let dy = (b - a) / s as f64;
         let side = |apex_x: usize, west: bool| {
@@ -216,6 +253,25 @@ impl<'a> Field<'a> {
         };
         (i > 0 && side(x - h, true)) || (i < self.nx << self.top >> s.trailing_zeros() && side(x + h, false))
     }
+}
+
+/// Whether every value is surely within `limit` of the line that starts at `start` and rises by `rise` a cell.
+#[multiversion::multiversion(targets("x86_64+avx+avx2"))]
+fn is_within(row: &[f32], start: f32, rise: f32, limit: f32) -> bool {
+    let mut first = 0;
+    for block in row.chunks(128) {
+        let mut beyond = false;
+        let begin = start + rise * first as f32;
+        for (k, v) in block.iter().enumerate() {
+            // Not a number is not within.
+            beyond |= !((v - (begin + rise * k as f32)).abs() <= limit);
+        }
+        if beyond {
+            return false;
+        }
+        first += block.len();
+    }
+    true
 }
 
 /// Whether a value is farther than `tolerance` from the line that starts at `start` and rises by `rise` a cell.
@@ -316,6 +372,42 @@ impl Split {
         split
     }
 
+    /// Down to single squares wherever one of `unit` is set, and no further than that needs.
+    fn around(unit: &Flags, top: u32, nx: usize, ny: usize) -> Split {
+        let mut split =
+            Split { squares: vec![Flags::empty()], horizontal: vec![Flags::empty()], vertical: vec![Flags::empty()] };
+        let mut any: Vec<Flags> = Vec::new();
+        for j in 1..=top {
+            let (cols, rows) = (nx << top >> j, ny << top >> j);
+            let finer = any.last().unwrap_or(unit);
+            let part = |i: usize, k: usize| finer.at(i, k) || split.squares[j as usize - 1].at(i, k);
+            let horizontal = Flags::make(cols, rows + 1, |i, k| {
+                part(2 * i, 2 * k)
+                    || part(2 * i + 1, 2 * k)
+                    || (k > 0 && (part(2 * i, 2 * k - 1) || part(2 * i + 1, 2 * k - 1)))
+            });
+            let vertical = Flags::make(cols + 1, rows, |i, k| {
+                part(2 * i, 2 * k)
+                    || part(2 * i, 2 * k + 1)
+                    || (i > 0 && (part(2 * i - 1, 2 * k) || part(2 * i - 1, 2 * k + 1)))
+            });
+            let squares = Flags::make(cols, rows, |i, k| {
+                horizontal.at(i, k) || horizontal.at(i, k + 1) || vertical.at(i, k) || vertical.at(i + 1, k)
+            });
+            let coarser = Flags::make(cols, rows, |i, k| {
+                finer.at(2 * i, 2 * k)
+                    || finer.at(2 * i + 1, 2 * k)
+                    || finer.at(2 * i, 2 * k + 1)
+                    || finer.at(2 * i + 1, 2 * k + 1)
+            });
+            any.push(coarser);
+            split.squares.push(squares);
+            split.horizontal.push(horizontal);
+            split.vertical.push(vertical);
+        }
+        split
+    }
+
     /// Whether the triangle with this longest side is split.
     #[inline]
     fn is_split(&self, a: At, b: At) -> bool {
@@ -344,29 +436,78 @@ struct Found {
     cuts: Vec<(At, f32)>,
 }
 
+/// Calls `leaf` with every triangle of the largest square (i, k) that is not split, its right angle last.
+fn descend(split: &Split, top: u32, (i, k): (usize, usize), mut leaf: impl FnMut([At; 3])) {
+    let s = 1u32 << top;
+    let (x, y) = (i as u32 * s, k as u32 * s);
+    let (nw, ne, sw, se) = ([x, y], [x + s, y], [x, y + s], [x + s, y + s]);
+    let halves = if is_falling(i, k) { [[nw, se, ne], [se, nw, sw]] } else { [[sw, ne, nw], [ne, sw, se]] };
+    for half in halves {
+        let mut open = vec![half];
+        while let Some([a, b, c]) = open.pop() {
+            if split.is_split(a, b) {
+                let m = [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
+                open.push([b, c, m]);
+                open.push([c, a, m]);
+            } else {
+                leaf([a, b, c]);
+            }
+        }
+    }
+}
+
+/// Right triangles, as large as may be, over the squares between four cells that are not `mixed`; columns and rows of their
+/// corners. Mixed squares are left out; every edge of theirs is one of a triangle or of another mixed one.
+pub(super) fn plain_triangles(
+    cols: usize,
+    rows: usize,
+    is_mixed: impl Fn(usize, usize) -> bool + Sync,
+) -> Vec<[At; 3]> {
+    let top = (cols.max(rows) - 1).next_power_of_two().min(LARGEST).trailing_zeros();
+    let (nx, ny) = ((cols - 1).div_ceil(1 << top), (rows - 1).div_ceil(1 << top));
+    // Beyond the raster nothing is drawn.
+    let unit = Flags::make(nx << top, ny << top, |i, k| i < cols - 1 && k < rows - 1 && is_mixed(i, k));
+    let split = Split::around(&unit, top, nx, ny);
+    let last = [cols as u32 - 1, rows as u32 - 1];
+    let add = |t: [At; 3], out: &mut Vec<[At; 3]>| {
+        let west_north = [0, 1].map(|c| t[0][c].min(t[1][c]).min(t[2][c]) as usize);
+        let is_unit = t[0][0].abs_diff(t[1][0]) == 1 && t[0][1].abs_diff(t[1][1]) == 1;
+        if is_unit && unit.at(west_north[0], west_north[1]) {
+            return;
+        }
+        if t.iter().all(|v| v[0] <= last[0] && v[1] <= last[1]) {
+            out.push(t);
+            return;
+        }
+        let corners = t.map(|v| [f64::from(v[0]), f64::from(v[1]), 0.0]).to_vec();
+        let part = clipped(clipped(corners, 0, f64::from(last[0])), 1, f64::from(last[1]));
+        let places: Vec<At> = part.iter().map(|p| [p[0].round() as u32, p[1].round() as u32]).collect();
+        for k in 1..places.len().saturating_sub(1) {
+            let t = [places[0], places[k], places[k + 1]];
+            let [a, b, c] = t.map(|v| (f64::from(v[0]), f64::from(v[1])));
+            if super::turn(a, b, c) > 0.0 {
+                out.push(t);
+            }
+        }
+    };
+    let found: Vec<Vec<[At; 3]>> = (0..nx * ny)
+        .into_par_iter()
+        .map(|n| {
+            let mut out = Vec::new();
+            descend(&split, top, (n % nx, n / nx), |t| add(t, &mut out));
+            out
+        })
+        .collect();
+    found.concat()
+}
+
 fn collect(field: &Field, split: &Split) -> Surface {
     let (cols, rows) = (field.z.cols, field.z.rows);
     let found: Vec<Found> = (0..field.nx * field.ny)
         .into_par_iter()
         .map(|n| {
-            let (i, k) = (n % field.nx, n / field.nx);
-            let s = 1u32 << field.top;
-            let (x, y) = (i as u32 * s, k as u32 * s);
-            let (nw, ne, sw, se) = ([x, y], [x + s, y], [x, y + s], [x + s, y + s]);
             let mut found = Found::default();
-            let halves = if is_falling(i, k) { [[nw, se, ne], [se, nw, sw]] } else { [[sw, ne, nw], [ne, sw, se]] };
-            for half in halves {
-                let mut open = vec![half];
-                while let Some([a, b, c]) = open.pop() {
-                    if split.is_split(a, b) {
-                        let m = [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
-                        open.push([b, c, m]);
-                        open.push([c, a, m]);
-                    } else {
-                        found.add(field, [a, b, c]);
-                    }
-                }
-            }
+            descend(split, field.top, (n % field.nx, n / field.nx), |t| found.add(field, t));
             found
         })
         .collect();
