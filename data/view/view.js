@@ -50,7 +50,7 @@
   function readHash() {
     const parts = new URLSearchParams(location.hash.slice(1));
     const numbers = (key, n) => {
-      const list = (parts.get(key) || "").split(",").map(Number);
+      const list = (parts.get(key) || "none").split(",").map(Number);
       return list.length === n && list.every(Number.isFinite) ? list : null;
     };
     const one = (key) => numbers(key, 1)?.[0];
@@ -61,7 +61,7 @@
       year: one("y"),
       azimuth: one("a"),
       altitude: one("h"),
-      layers: parts.has("l") ? parts.get("l").split("+") : null,
+      layers: parts.has("l") ? parts.get("l").split(",") : null,
     };
   }
 
@@ -76,7 +76,7 @@
     const on = ["relief", "polities", "contours"].filter((l) => element("layer-" + l).checked);
     const out = [`c=${list(camera.position)}`, `t=${list(controls.target)}`, `e=${state.exaggeration}`];
     if (state.year !== null) out.push(`y=${state.year}`);
-    out.push(`a=${state.azimuth}`, `h=${state.altitude}`, `l=${on.join("+")}`);
+    out.push(`a=${state.azimuth}`, `h=${state.altitude}`, `l=${on.join(",")}`);
     return out.join("&");
   }
 
@@ -110,14 +110,19 @@
       draw();
       writeHash();
     });
-    const fit = () => {
-      renderer.setSize(window.innerWidth, window.innerHeight, false);
-      camera.aspect = window.innerWidth / window.innerHeight;
-      camera.updateProjectionMatrix();
-      draw();
-    };
     window.addEventListener("resize", fit);
     fit();
+  }
+
+  /** Fits the picture to the window, its middle to what the panel leaves free. */
+  function fit() {
+    const [w, h] = [window.innerWidth, window.innerHeight];
+    renderer.setSize(w, h, false);
+    camera.aspect = w / h;
+    const beside = w > 640 ? Math.min(306, w / 3) : 0;
+    camera.setViewOffset(w, h, -beside / 2, 0, w, h);
+    camera.updateProjectionMatrix();
+    draw();
   }
 
   function turnCompass() {
@@ -128,10 +133,11 @@
 
   /** The camera over a box of the given half sizes, from the south. */
   function home(halfX, halfZ, high) {
-    const tall = Math.max(halfZ, halfX / camera.aspect);
-    const distance = (tall / Math.tan((camera.fov * Math.PI) / 360)) * 1.15;
-    controls.target.set(0, high / 3, 0);
-    camera.position.set(0, distance * 0.72, distance * 0.8);
+    const free = 1 - (window.innerWidth > 640 ? Math.min(306 / window.innerWidth, 1 / 3) : 0);
+    const tall = Math.max(halfZ * 0.9, halfX / (camera.aspect * free));
+    const distance = (tall / Math.tan((camera.fov * Math.PI) / 360)) * 1.25;
+    controls.target.set(0, high / 3, halfZ * 0.12);
+    camera.position.set(0, distance * 0.72, distance * 0.8 + halfZ * 0.12);
     camera.near = distance / 1000;
     camera.far = distance * 12;
     camera.updateProjectionMatrix();
@@ -185,11 +191,14 @@
       vec2 f = p - vec2(i);
       return mix(mix(cell(i), cell(i + ivec2(1, 0)), f.x), mix(cell(i + ivec2(0, 1)), cell(i + ivec2(1, 1)), f.x), f.y);
     }
-    uint code(vec2 g) {
+    ivec2 place(vec2 g) { return clamp(ivec2(floor((g + 0.5) * uCodeShrink)), ivec2(0), textureSize(uCodes, 0) - 1); }
+    uint code(vec2 g) { return texelFetch(uCodes, place(g), 0).r; }
+    uint wet(vec2 g) {
       ivec2 i = ivec2(floor((g + 0.5) * uCodeShrink));
-      return texelFetch(uCodes, clamp(i, ivec2(0), textureSize(uCodes, 0) - 1), 0).r;
+      return uHasWater ? texelFetch(uWater, clamp(i, ivec2(0), textureSize(uWater, 0) - 1), 0).r : 0u;
     }
-    vec3 toLight(vec3 c) { return pow(c, vec3(2.2)); }
+    /** Whether another polity lies there; shores and rivers are no borders. */
+    bool other(vec2 g, uint own) { return wet(g) == 0u && code(g) != own; }
 
     void main() {
       float h = height(vGrid);
@@ -197,11 +206,13 @@
       float dx = (height(vGrid + vec2(d.x, 0.0)) - height(vGrid - vec2(d.x, 0.0))) * uHigh / (2.0 * d.x * uCell.x);
       float dz = (height(vGrid + vec2(0.0, d.y)) - height(vGrid - vec2(0.0, d.y))) * uHigh / (2.0 * d.y * uCell.y);
       vec3 normal = normalize(vec3(-dx, 1.0, -dz));
-      uint water = uHasWater ? texelFetch(uWater, clamp(ivec2(floor((vGrid + 0.5) * uCodeShrink)), ivec2(0), textureSize(uWater, 0) - 1), 0).r : 0u;
+      uint water = wet(vGrid);
       float shade = 0.42 + 0.68 * max(dot(normal, uLight), 0.0);
       vec3 ground = vec3(0.97, 0.95, 0.90);
       if (uRelief) {
-        if (water > 0u) {
+        if (water == 3u) {
+          ground = vec3(0.42, 0.62, 0.78);
+        } else if (water > 0u) {
           float depth = clamp((uRange.y > 0.0 ? -h : 0.0) / 2200.0, 0.0, 1.0);
           ground = mix(vec3(0.80, 0.90, 0.95), vec3(0.50, 0.68, 0.80), sqrt(depth));
           shade = mix(1.0, shade, 0.45);
@@ -213,21 +224,21 @@
         shade = mix(1.0, shade, 0.3);
       }
       vec2 w = max(fwidth(vGrid), vec2(1e-6));
-      if (uHasCodes && uPolities) {
+      if (uHasCodes && uPolities && water == 0u) {
         uint own = code(vGrid);
         vec4 polity = texelFetch(uColours, ivec2(int(own & 255u), int(own >> 8)), 0);
         ground = mix(ground, polity.rgb, uRelief ? 0.5 * polity.a : 0.8 * polity.a);
         vec2 r = max(w * 0.9, 0.55 / uCodeShrink);
-        bool edge = code(vGrid + vec2(r.x, 0.0)) != own || code(vGrid - vec2(r.x, 0.0)) != own
-          || code(vGrid + vec2(0.0, r.y)) != own || code(vGrid - vec2(0.0, r.y)) != own;
-        if (edge && water == 0u) ground = mix(ground, vec3(0.36, 0.10, 0.08), 0.75);
+        bool edge = other(vGrid + vec2(r.x, 0.0), own) || other(vGrid - vec2(r.x, 0.0), own)
+          || other(vGrid + vec2(0.0, r.y), own) || other(vGrid - vec2(0.0, r.y), own);
+        if (edge) ground = mix(ground, vec3(0.36, 0.10, 0.08), 0.75);
       }
       if (uContours && water == 0u) {
         float level = h / uInterval;
         float wide = max(fwidth(level), 1e-6);
         float line = 1.0 - smoothstep(0.5, 1.3, abs(fract(level - 0.5) - 0.5) / wide);
         float index = 1.0 - smoothstep(0.8, 2.0, abs(fract(level / 5.0 - 0.5) - 0.5) * 5.0 / wide);
-        ground = mix(ground, vec3(0.45, 0.28, 0.14), max(0.55 * line, 0.8 * index) * (1.0 - smoothstep(0.35, 0.8, wide)));
+        ground = mix(ground, vec3(0.45, 0.28, 0.14), max(0.55 * line, 0.8 * index) * (1.0 - smoothstep(0.2, 0.55, wide)));
       }
       colour = vec4(ground * shade, 1.0);
     }`;
@@ -270,7 +281,7 @@
     }
 
     /** A texture of at most 2048 on a side; heights are means, codes are picked. */
-    shrunk(values, format, type, kind) {
+    shrunk(values, format, type, kind, isWater = false) {
       const step = Math.ceil(Math.max(this.cols, this.rows) / 2048);
       const [w, h] = [Math.ceil(this.cols / step), Math.ceil(this.rows / step)];
       const out = new kind(w * h);
@@ -287,14 +298,21 @@
                 }
               }
             }
-            out[r * w + c] = n ? sum / n : this.low;
+            out[r * w + c] = n ? sum / n : NaN;
           } else {
             const x = Math.min(c * step + (step >> 1), this.cols - 1);
             const y = Math.min(r * step + (step >> 1), this.rows - 1);
-            out[r * w + c] = values[y * this.cols + x];
+            let code = values[y * this.cols + x];
+            // Rivers are one cell wide: any cell of one counts.
+            for (let k = 0; isWater && !code && k < step * step; k++) {
+              const [c2, r2] = [c * step + (k % step), r * step + Math.floor(k / step)];
+              if (c2 < this.cols && r2 < this.rows && values[r2 * this.cols + c2] === 3) code = 3;
+            }
+            out[r * w + c] = code;
           }
         }
       }
+      if (kind === Float32Array) this.fillAround(out, w, h);
       const texture = new THREE.DataTexture(out, w, h, format, type);
       if (kind === Uint16Array) texture.internalFormat = "R16UI";
       if (kind === Uint8Array) texture.internalFormat = "R8UI";
@@ -303,6 +321,24 @@
       texture.needsUpdate = true;
       texture.step = step;
       return texture;
+    }
+
+    /** Cells without a height beside one get the mean of their neighbours, so that slopes at a hole are true; others the lowest. */
+    fillAround(out, w, h) {
+      const holes = [];
+      for (let k = 0; k < out.length; k++) if (out[k] !== out[k]) holes.push(k);
+      const filled = holes.map((k) => {
+        const [c, r] = [k % w, Math.floor(k / w)];
+        let [sum, n] = [0, 0];
+        for (let y = Math.max(r - 1, 0); y <= Math.min(r + 1, h - 1); y++) {
+          for (let x = Math.max(c - 1, 0); x <= Math.min(c + 1, w - 1); x++) {
+            const v = out[y * w + x];
+            if (v === v) [sum, n] = [sum + v, n + 1];
+          }
+        }
+        return n ? sum / n : this.low;
+      });
+      holes.forEach((k, i) => (out[k] = filled[i]));
     }
 
     async build() {
@@ -342,7 +378,7 @@
       const zero = new THREE.DataTexture(new Uint8Array(1), 1, 1, THREE.RedIntegerFormat, THREE.UnsignedByteType);
       zero.internalFormat = "R8UI";
       zero.needsUpdate = true;
-      const water = this.waterCodes ? this.shrunk(this.waterCodes, THREE.RedIntegerFormat, THREE.UnsignedByteType, Uint8Array) : zero;
+      const water = this.waterCodes ? this.shrunk(this.waterCodes, THREE.RedIntegerFormat, THREE.UnsignedByteType, Uint8Array, true) : zero;
       const tints = new THREE.DataTexture(bytes(this.tints), 256, 1, THREE.RGBAFormat, THREE.UnsignedByteType);
       tints.magFilter = tints.minFilter = THREE.LinearFilter;
       tints.needsUpdate = true;

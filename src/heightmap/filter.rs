@@ -211,6 +211,21 @@ mod tests {
         }
     }
 
+    /// The same kernel over 5 x 5: along x, then along y, so each value is the product of two of those above: 0.78657² = 0.61869 in
+    /// the middle, 0.78657 · 0.10648 = 0.083755 beside it, 0.10648² = 0.011338 across the corner, and 0.00029538² in the corners of
+    /// the map.
+    #[test]
+    fn a_blur_of_five_by_five_by_hand() {
+        let mut z = Raster::filled(5, 5, 0f32);
+        z.set(2, 2, 1.0);
+        let b = blur(&z, 0.5).unwrap();
+        for (at, want) in
+            [((2, 2), 0.618_69), ((1, 2), 0.083_755), ((2, 3), 0.083_755), ((3, 1), 0.011_338), ((0, 4), 8.7e-8)]
+        {
+            assert!((b.at(at.0, at.1) - want).abs() < 1e-5, "{at:?}: {}", b.at(at.0, at.1));
+        }
+    }
+
     #[test]
     fn holes_stay_and_do_not_spread() {
         let z = blur(&map(5, &[2.0, 2.0, f32::NAN, 2.0, 2.0]), 1.0).unwrap();

@@ -279,7 +279,7 @@ impl Ground {
         let nodes = &surface.vertices;
         let places = nodes.iter().map(|n| n.col as i32).chain(nodes.iter().map(|n| n.row as i32));
         let width_m = self.cell_m[0] * self.z.cols as f64;
-        let exaggeration = if relief > 0.0 { (0.05 * width_m / relief).clamp(1.0, 12.0) } else { 1.0 };
+        let exaggeration = if relief > 0.0 { (0.03 * width_m / relief).clamp(1.0, 10.0) } else { 1.0 };
         // Tints of true heights; those of a heightmap without a place, or nearly flat, are stretched.
         let is_true = self.transform.is_some() && relief > 200.0;
         let tints: Vec<u8> = (0..256)
@@ -315,15 +315,16 @@ impl Ground {
 
     /// A mesh of as many triangles as the page draws with ease.
     fn surface(&self, relief: f64) -> Result<Surface> {
-        let mut max_error = relief / 800.0;
-        loop {
+        let mut max_error = relief / 400.0;
+        // Closer to the number at each try; noise of the whole range would never do with fewer.
+        for _ in 0..6 {
             let surface = tin(&self.z, &TinOptions { max_error, classes: None })?;
-            // Noise of the whole range would never do with fewer.
             if surface.len() <= MOST_TRIANGLES || max_error > relief {
                 return Ok(surface);
             }
-            max_error *= 1.7;
+            max_error *= (surface.len() as f64 / MOST_TRIANGLES as f64).powf(0.8).clamp(1.25, 8.0);
         }
+        tin(&self.z, &TinOptions { max_error: relief, classes: None })
     }
 }
 
