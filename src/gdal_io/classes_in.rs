@@ -50,6 +50,8 @@ pub fn read_classes<'a>(source: impl Into<Source<'a>>, options: &RasterReadOptio
         }
     }
     let opened = open(source, Kind::Raster)?;
+    // Only then does the GeoTIFF driver look at the sidecar, where the names are.
+    let _ = opened.dataset.geo_transform();
     let looks = match opened.dataset.rasterband(options.band) {
         Ok(band) => looks(&band),
         Err(_) => BTreeMap::new(),
