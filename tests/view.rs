@@ -231,17 +231,17 @@ fn heightmaps_and_meshes_open_too() {
     let Some(browser) = chromium() else { return };
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
-    made(dir, &["heightmap", "diamond-square", "--size", "65", "--seed", "4", "--filter", "normalise=0,300", "a.tif"]);
+    made(dir, &["heightmap", "diamond-square", "--size", "65", "--seed", "4", "--filter", "normalise=0,20", "a.tif"]);
     made(dir, &["heightmap", "file", "a.tif", "a.raw"]);
     for name in ["a.glb", "a.obj", "a.stl", "a.ply"] {
-        made(dir, &["mesh", "a.tif", name, "--max-error", "2"]);
+        made(dir, &["mesh", "a.tif", name, "--max-error", "0.2"]);
     }
     for name in ["a.raw", "a.glb", "a.obj", "a.stl", "a.ply"] {
         made(dir, &["view", name, "--export", "page", "--overwrite"]);
         let script = format!(
             "{LOOK}
             const canvas = document.getElementById('scene');
-            canvas.dispatchEvent(new PointerEvent('pointermove', {{ clientX: 600, clientY: 400, bubbles: true }}));
+            canvas.dispatchEvent(new PointerEvent('pointermove', {{ clientX: 753, clientY: 420, bubbles: true }}));
             return {{ look: look(), tip: document.getElementById('tip').textContent }};"
         );
         let found = in_browser(&browser, &dir.join("page"), "", &script);

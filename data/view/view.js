@@ -228,7 +228,7 @@
         uint own = code(vGrid);
         vec4 polity = texelFetch(uColours, ivec2(int(own & 255u), int(own >> 8)), 0);
         ground = mix(ground, polity.rgb, uRelief ? 0.5 * polity.a : 0.8 * polity.a);
-        vec2 r = max(w * 0.9, 0.55 / uCodeShrink);
+        vec2 r = w * 0.9;
         bool edge = other(vGrid + vec2(r.x, 0.0), own) || other(vGrid - vec2(r.x, 0.0), own)
           || other(vGrid + vec2(0.0, r.y), own) || other(vGrid - vec2(0.0, r.y), own);
         if (edge) ground = mix(ground, vec3(0.36, 0.10, 0.08), 0.75);
@@ -623,7 +623,7 @@
         legend();
       }
     }
-    if (model) model.group.scale.y = state.exaggeration;
+    if (model) model.group.scale.y = Math.max(state.exaggeration, 0.001);
     draw();
     writeHash();
   }
@@ -685,8 +685,9 @@
     canvas.addEventListener("pointerleave", () => (element("tip").hidden = true));
     canvas.addEventListener("keydown", (e) => {
       if (state.mode !== "fly") return;
+      // Each press moves a little at once; holding it goes on.
+      if (!e.repeat) flying.last = performance.now() - 33;
       flying.keys.add(e.code);
-      flying.last = performance.now();
       e.preventDefault();
       draw();
     });

@@ -30,7 +30,8 @@ pub fn thermal(z: &Raster<f32>, rounds: u32, talus: f32) -> Result<Raster<f32>> 
                 if let Some((x, y)) = neighbour(&z, c, r, k) {
                     let reach = reach_of(k);
                     let over = here - z.at(x, y) - talus * reach;
-                    *excess = if over > 0.0 { over } else { 0.0 };
+                    // Towards an infinity nothing moves.
+                    *excess = if over > 0.0 && over.is_finite() { over } else { 0.0 };
                 }
             }
             let largest = slump.excess.iter().copied().fold(0.0, f32::max);
