@@ -88,7 +88,7 @@ pub fn area_at(field: &Raster<f32>, level: f64, crossing: Crossing) -> Result<Su
         })
         .collect();
     let is_inside = |c: usize, r: usize| f64::from(field.at(c, r)) >= level;
-    let whole = whole_squares(field.cols, field.rows, |c, r| is_inside(c, r))
+    let whole = whole_squares(field.cols, field.rows, is_inside)
         .into_iter()
         .filter(|(_, (c, r))| is_inside(*c, *r))
         .map(|(t, _)| t);
@@ -292,7 +292,7 @@ mod tests {
             edges.sort_unstable();
             let at = |v: u32| { let n = s.vertices[v as usize]; (f64::from(n.col), f64::from(n.row)) };
             let is_crossing = |p: (f64, f64)| p.0.fract() != 0.0 || p.1.fract() != 0.0;
-            let mut border: Vec<_> = edges.iter()
+            let border: Vec<_> = edges.iter()
                 .filter(|(a, b)| edges.binary_search(&(*b, *a)).is_err())
                 .map(|(a, b)| (at(*a), at(*b)))
                 // Along the raster's edge the area ends without a contour.
@@ -304,16 +304,17 @@ mod tests {
                 cols, rows,
             };
             let all = ContourOptions { simplify_cells: 0.0, shortest_cells: 0.0 };
-            let mut pieces: Vec<_> = contours(&z, &grid, 10.0, &all).iter().filter(|l| l.level_m == 10.0)
+            let pieces: Vec<_> = contours(&z, &grid, 10.0, &all).iter().filter(|l| l.level_m == 10.0)
                 .flat_map(|l| l.line.lines().map(|l| ((l.start.x, -l.start.y), (l.end.x, -l.end.y))).collect::<Vec<_>>())
                 .collect();
-            let rounded = |v: &mut Vec<((f64, f64), (f64, f64))>| {
+            type Segment = ((f64, f64), (f64, f64));
+            let rounded = |v: &[Segment]| {
                 let r = |x: f64| (x * 1e4).round() as i64;
                 let mut out: Vec<_> = v.iter().map(|(a, b)| (r(a.0), r(a.1), r(b.0), r(b.1))).collect();
                 out.sort_unstable();
                 out
             };
-            prop_assert_eq!(rounded(&mut border), rounded(&mut pieces));
+            prop_assert_eq!(rounded(&border), rounded(&pieces));
         }
 
         #[test]

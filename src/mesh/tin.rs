@@ -260,13 +260,12 @@ impl<'a> Field<'a> {
 fn is_within(row: &[f32], start: f32, rise: f32, limit: f32) -> bool {
     let mut first = 0;
     for block in row.chunks(128) {
-        let mut beyond = false;
+        let mut within = true;
         let begin = start + rise * first as f32;
         for (k, v) in block.iter().enumerate() {
-            // Not a number is not within.
-            beyond |= !((v - (begin + rise * k as f32)).abs() <= limit);
+            within &= (v - (begin + rise * k as f32)).abs() <= limit;
         }
-        if beyond {
+        if !within {
             return false;
         }
         first += block.len();
