@@ -281,9 +281,12 @@ fn odd_requests_are_refused_in_a_sentence() {
     )
     .unwrap();
     std::fs::write(dir.join("line.asc"), "ncols 3\nnrows 1\nxllcorner 0\nyllcorner 0\ncellsize 1\n1 2 3\n").unwrap();
+    // A picture without a place, as the map sheet is.
+    made(dir, &["heightmap", "fault", "--size", "20", "plain.png"]);
     let before = std::fs::read_dir(dir).unwrap().count();
     for (args, code, words) in [
-        (&["mesh", "z.tif", "a.fbx"][..], 1, ".glb, .obj, .stl or .ply"),
+        (&["mesh", "z.tif", "a.glb", "--texture", "plain.png"][..], 1, "hillshade.tif"),
+        (&["mesh", "z.tif", "a.fbx"], 1, ".glb, .obj, .stl or .ply"),
         (&["mesh", "none.tif", "a.glb"], 1, "none.tif"),
         (&["mesh", "z.tif", "a.glb", "--max-error", "-1"], 2, "0 or more"),
         (&["mesh", "z.tif", "a.glb", "--max-error", "nan"], 2, "NaN"),

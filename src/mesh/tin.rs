@@ -21,6 +21,9 @@ const LARGEST: usize = 1024;
 /// Above the error admitted by this much is not above it: the rounding of planes, in units of height.
 const SLACK: f64 = 1e-6;
 
+/// Rows up to so long are not worth the way to wide registers.
+const SHORT: usize = 12;
+
 /// How to make the mesh.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TinOptions<'a> {
@@ -149,8 +152,16 @@ impl<'a> Field<'a> {
         }
         // In 32 bits most rows are clear at once; what is close is looked at again.
         let sure = self.tolerance as f32 - self.rounding;
-        if row.len() > 3 && sure > 0.0 && is_within(row, start as f32, p.dx as f32, sure) {
-            return false;
+        if sure > 0.0 {
+            let (start, rise) = (start as f32, p.dx as f32);
+            let is_clear = if row.len() <= SHORT {
+                row.iter().enumerate().all(|(k, v)| (v - (start + rise * k as f32)).abs() <= sure)
+            } else {
+                is_within(row, start, rise, sure)
+            };
+            if is_clear {
+                return false;
+            }
         }
         is_beyond(row, start, p.dx, self.tolerance)
     }
