@@ -88,6 +88,12 @@ pub fn contours(elevation: &Raster<f32>, grid: &Grid, interval_m: f64, options: 
         .collect()
 }
 
+/// Whether the two corners of a square that reach `level` are joined through its middle when they lie opposite each other:
+/// when the mean of all four, in any order, reaches it. Lines and areas of one level are resolved alike by it.
+pub fn is_joined([a, b, c, d]: [f64; 4], level: f64) -> bool {
+    (a + b + c + d) / 4.0 >= level
+}
+
 /// A piece of a line across one square, from edge to edge.
 #[derive(Debug, Clone, Copy)]
 struct Step {
@@ -120,7 +126,7 @@ fn row_steps(elevation: &Raster<f32>, row: usize, interval_m: f64) -> Vec<Step> 
         for level in first.max(f64::from(i32::MIN)) as i32..=last.min(f64::from(i32::MAX)) as i32 {
             let z = f64::from(level) * interval_m;
             let above = |v: f64| v >= z;
-            let centre = above((nw + ne + sw + se) / 4.0);
+            let centre = is_joined([nw, ne, sw, se], z);
             let mut add = |from, to| steps.push(Step { level, from, to });
             // North-west, north-east, south-east, south-west: which are above. Walking from the first edge to the
             // second leaves them on the left.

@@ -123,3 +123,72 @@ fn a_raw_file_of_the_wrong_length_says_what_would_fit() {
     assert!(said.contains("50 bytes") && said.contains("5 x 5"), "{said}");
     assert!(!folder.path().join("b.raw").exists());
 }
+
+#[test]
+fn sizes_of_one_to_three_work_for_every_algorithm() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    for algorithm in ["diamond-square", "midpoint", "profile", "fault", "fbm"] {
+        for size in ["1", "2", "3", "3x1", "1x2"] {
+            let filters =
+                ["--filter", "blur=2", "--filter", "terrace=3,0.5", "--filter", "island", "--filter", "thermal=2,0.1"];
+            let more = ["--filter", "streams=2,0.1", "--filter", "normalise=0,9"];
+            made(dir, &[&["heightmap", algorithm, "--size", size][..], &filters, &more, &["a.raw"]].concat());
+            let (cols, rows) = size.split_once('x').unwrap_or((size, size));
+            let rows = if algorithm == "profile" { "1" } else { rows };
+            let count: usize = cols.parse::<usize>().unwrap() * rows.parse::<usize>().unwrap();
+            let bytes = std::fs::read(dir.join("a.raw")).unwrap();
+            assert_eq!(bytes.len(), 4 * count, "{algorithm} {size}");
+            let values = bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()));
+            assert!(values.into_iter().all(|v| (0.0..=9.0).contains(&v)), "{algorithm} {size}");
+        }
+    }
+}
+
+/// More than the machine has is refused with the estimate, before anything is allocated; where it has more, the test says nothing.
+#[test]
+fn forty_thousand_squared_is_refused_where_it_does_not_fit() {
+    let need = 40_000u64 * 40_000 * 16;
+    if histmap::resources::memory_available().is_none_or(|have| have >= need) {
+        println!("left out: this machine holds 40000 x 40000");
+        return;
+    }
+    let (code, said) = refused(&["heightmap", "diamond-square", "--size", "40000", "a.raw"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("40000 x 40000 needs 25.6 GB") || said.contains("40000 x 40000 needs 23.8 GiB"), "{said}");
+}
+
+/// Voids and infinities pass through every filter as voids; whole numbers cannot hold them and say where they are.
+#[test]
+fn maps_of_voids_and_infinities() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let values = [1.0f32, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 5.0, 3.0];
+    let void = [f32::NAN; 6];
+    for (name, values) in [("some.raw", values), ("void.raw", void)] {
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        std::fs::write(dir.join(name), bytes).unwrap();
+        let told = ["--size", "3x2", "--type", "f32"];
+        for filter in [
+            "blur=1",
+            "clamp=0,4",
+            "normalise=0,1",
+            "terrace=2,0",
+            "invert",
+            "island",
+            "thermal=1,0.5",
+            "streams=1,0.5",
+        ] {
+            made(dir, &[&["heightmap", "file", name, "--filter", filter][..], &told, &["b.raw"]].concat());
+            let bytes = std::fs::read(dir.join("b.raw")).unwrap();
+            let after: Vec<f32> = bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+            for (a, b) in values.iter().zip(&after) {
+                assert_eq!(a.is_finite(), b.is_finite(), "{name} {filter}: {after:?}");
+            }
+        }
+        let out = histmap(dir, &["heightmap", "file", name, "--size", "3x2", "--type", "f32", "c.png"]);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(!out.status.success() && said.contains("column"), "{name}: {said}");
+        made(dir, &["heightmap", "file", name, "--size", "3x2", "--type", "f32", "c.tif"]);
+    }
+}

@@ -11,6 +11,7 @@
 
 use super::crossing::{Piece, for_each_meeting, pieces_of};
 use super::topology::{Arc, Topology};
+use crate::spline::{self, Ends, Knots};
 use geo::Coord;
 use std::collections::HashSet;
 
@@ -61,7 +62,8 @@ pub fn smooth_arcs(topology: &Topology, options: &SmoothOptions) -> Vec<Vec<Coor
                 (0..steps[i].len())
                     .map(|s| {
                         let factor = strength * SHORTER[steps[i][s]];
-                        curve(&arcs[i].points[s..s + 2], tangents[i][s], factor, options.spacing)
+                        let ends = [arcs[i].points[s], arcs[i].points[s + 1]];
+                        spline::by_spacing(ends, tangents[i][s], factor, options.spacing)
                     })
                     .collect()
             })
@@ -116,58 +118,7 @@ fn crossing_arcs(arcs: &[Arc]) -> HashSet<(usize, usize)> {
 
 /// For each segment the curve's derivative at its two ends, for a parameter that runs from 0 to 1.
 pub(crate) fn tangents_of(arc: &Arc) -> Vec<[Coord<f64>; 2]> {
-    let points = &arc.points;
-    let segments = points.len() - 1;
-    // Centripetal knots: the root of the chord.
-    let knot = |s: usize| {
-        let d = points[s + 1] - points[s];
-        d.x.hypot(d.y).sqrt().max(f64::MIN_POSITIVE)
-    };
-    // Velocity at the point between two consecutive segments (Barry and Goldman 1988, in Hermite form).
-    let velocity = |before: usize, after: usize| {
-        let (d0, d1) = (knot(before), knot(after));
-        let (p0, p1, p2) = (points[before], points[after], points[after + 1]);
-        (p1 - p0) / d0 - (p2 - p0) / (d0 + d1) + (p2 - p1) / d1
-    };
-    (0..segments)
-        .map(|s| {
-            let chord = points[s + 1] - points[s];
-            let before = if s > 0 { Some(s - 1) } else { arc.is_closed.then_some(segments - 1) };
-            let after = if s + 1 < segments { Some(s + 1) } else { arc.is_closed.then_some(0) };
-            let start = before.map(|b| velocity(b, s) * knot(s));
-            let end = after.map(|a| velocity(s, a) * knot(s));
-            // Natural ends: no bend at the junction.
-            let natural = |other: Coord<f64>| (chord * 3.0 - other) / 2.0;
-            match (start, end) {
-                (Some(m0), Some(m1)) => [m0, m1],
-                (Some(m0), None) => [m0, natural(m0)],
-                (None, Some(m1)) => [natural(m1), m1],
-                (None, None) => [chord, chord],
-            }
-        })
-        .collect()
-}
-
-/// The Hermite curve between two key points, both included bit for bit; just the two where it is straight.
-pub(crate) fn curve(ends: &[Coord<f64>], [m0, m1]: [Coord<f64>; 2], factor: f64, spacing: f64) -> Vec<Coord<f64>> {
-    let (p0, p1) = (ends[0], ends[1]);
-    let chord = p1 - p0;
-    let is_straight = |m: Coord<f64>| m.x * chord.y - m.y * chord.x == 0.0;
-    if factor == 0.0 || (is_straight(m0) && is_straight(m1)) {
-        return vec![p0, p1];
-    }
-    let (m0, m1) = (m0 * factor, m1 * factor);
-    let n = (chord.x.hypot(chord.y) / spacing).ceil().clamp(1.0, 10_000.0) as usize;
-    let mut points = Vec::with_capacity(n + 1);
-    points.push(p0);
-    for k in 1..n {
-        let t = k as f64 / n as f64;
-        let (t2, t3) = (t * t, t * t * t);
-        let h01 = 3.0 * t2 - 2.0 * t3;
-        points.push(p0 + chord * h01 + m0 * (t3 - 2.0 * t2 + t) + m1 * (t3 - t2));
-    }
-    points.push(p1);
-    points
+    spline::tangents(&arc.points, arc.is_closed, Knots::Centripetal, Ends::Natural)
 }
 
 /// The curves of an arc's segments as one line.
@@ -262,7 +213,7 @@ mod tests {
         let arc = Arc { points: points.clone(), is_closed: false, users: vec![] };
         let [m0, m1] = tangents_of(&arc)[0];
         assert_eq!((m0.y, m1.y), (0.0, 0.0));
-        assert_eq!(curve(&points[..2], [m0, m1], 1.0, 0.1), points[..2]);
+        assert_eq!(spline::by_spacing([points[0], points[1]], [m0, m1], 1.0, 0.1), points[..2]);
     }
 
     #[test]

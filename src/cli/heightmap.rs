@@ -128,6 +128,13 @@ impl TypeArg {
     }
 }
 
+fn orders(big_endian: bool, bottom_up: bool) -> (ByteOrder, RowOrder) {
+    (
+        if big_endian { ByteOrder::Big } else { ByteOrder::Little },
+        if bottom_up { RowOrder::BottomUp } else { RowOrder::TopDown },
+    )
+}
+
 impl Args {
     fn fit(&self) -> Fit {
         match self.fit {
@@ -137,10 +144,11 @@ impl Args {
     }
 
     fn orders(&self) -> (ByteOrder, RowOrder) {
-        (
-            if self.big_endian { ByteOrder::Big } else { ByteOrder::Little },
-            if self.bottom_up { RowOrder::BottomUp } else { RowOrder::TopDown },
-        )
+        orders(self.big_endian, self.bottom_up)
+    }
+
+    fn told(&self) -> Told {
+        Told { size: self.size, sample: self.sample, big_endian: self.big_endian, bottom_up: self.bottom_up }
     }
 
     /// The recipe that the arguments, over those of a recipe file, ask for.
@@ -192,7 +200,7 @@ fn work(args: &Args) -> Result<()> {
     let form = Form::of(out)?; // before the work
     let (z, grid, notes) = match (args.source, input) {
         (Source::File, Some(path)) => {
-            let (z, grid) = read(path, args)?;
+            let (z, grid) = read(path, &args.told(), None)?;
             let (z, notes) = chain::apply(z, &args.filters)?;
             (z, grid, notes)
         }
@@ -256,8 +264,22 @@ fn sidecar_path(path: &Path) -> PathBuf {
     PathBuf::from(format!("{}.json", path.display()))
 }
 
+/// What is told of a RAW file without a sidecar.
+#[derive(Debug, Clone, Copy, Default)]
+struct Told {
+    size: Option<[usize; 2]>,
+    sample: Option<TypeArg>,
+    big_endian: bool,
+    bottom_up: bool,
+}
+
+/// The raster in a file that says all by itself, with its grid where it has one.
+pub(super) fn read_any(path: &Path, crs: Option<&crate::grid::Crs>) -> Result<(Raster<f32>, Option<Grid>)> {
+    read(path, &Told::default(), crs)
+}
+
 /// The heightmap in a file, with its grid where it has one.
-fn read(path: &Path, args: &Args) -> Result<(Raster<f32>, Option<Grid>)> {
+fn read(path: &Path, args: &Told, crs: Option<&crate::grid::Crs>) -> Result<(Raster<f32>, Option<Grid>)> {
     let name = path.display().to_string();
     if Form::of(path).ok() == Some(Form::Raw) {
         let bytes = std::fs::read(path).map_err(|e| Error::read(path, e))?;
@@ -274,7 +296,7 @@ fn read(path: &Path, args: &Args) -> Result<(Raster<f32>, Option<Grid>)> {
                         "its size and type: give --size and --type",
                     ));
                 };
-                let (byte_order, row_order) = args.orders();
+                let (byte_order, row_order) = orders(args.big_endian, args.bottom_up);
                 let (min, max, scale, offset) = (0.0, 0.0, 1.0, 0.0);
                 Sidecar { cols, rows, sample: sample.sample(), byte_order, row_order, min, max, scale, offset }
             }
@@ -287,7 +309,7 @@ fn read(path: &Path, args: &Args) -> Result<(Raster<f32>, Option<Grid>)> {
         let values = image.into_raw().into_iter().map(f32::from).collect();
         return Ok((Raster::from_values(cols, rows, values), None));
     }
-    let file = match gdal_io::read_raster(path, &RasterReadOptions::default()) {
+    let file = match gdal_io::read_raster(path, &RasterReadOptions { crs, crs_flag: "--crs", ..Default::default() }) {
         // A heightmap need not lie anywhere.
         Err(Error::MissingCrs { .. }) => {
             gdal_io::read_raster(path, &RasterReadOptions { crs: Some(&local_crs()?), ..Default::default() })?

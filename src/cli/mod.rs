@@ -4,16 +4,20 @@ mod at;
 mod borders;
 mod build;
 mod check;
+mod contour;
+mod curve;
 mod diff;
 mod eras;
 mod georef;
 mod heightmap;
 mod import;
+mod mesh;
 mod refine;
 mod regions;
 mod terminal;
 mod trace;
 mod verify;
+mod view;
 
 use crate::error::Error;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -52,6 +56,14 @@ enum Command {
     Trace(Box<trace::Args>),
     /// Make a heightmap: diamond-square, faults, midpoint, spectral; filter one; turn one format into another
     Heightmap(Box<heightmap::Args>),
+    /// Turn a raster into a mesh: terrain within an error, solids to print, areas of classes
+    Mesh(Box<mesh::Args>),
+    /// Draw the contour lines of a raster
+    Contour(Box<contour::Args>),
+    /// Draw smooth curves through the key points of a line layer
+    Curve(Box<curve::Args>),
+    /// Look at a build, a terrain or a mesh in the browser, or write the page as a folder
+    View(Box<view::Args>),
     /// Check a region pack and report every problem at once
     Check(check::Args),
     /// Compare the files of a build with its manifest
@@ -189,6 +201,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
         Command::Georef(a) => georef::run(*a)?,
         Command::Trace(a) => trace::run(*a)?,
         Command::Heightmap(a) => heightmap::run(&a)?,
+        Command::Mesh(a) => mesh::run(&a)?,
+        Command::Contour(a) => contour::run(&a)?,
+        Command::Curve(a) => curve::run(&a)?,
+        Command::View(a) => view::run(&a)?,
         Command::Check(a) => check::run(&a)?,
         Command::Verify(a) => verify::run(&a)?,
         Command::Completions { shell } => {

@@ -9,6 +9,7 @@
 //!
 //! It never decides where data comes from, never resamples silently and never guesses a CRS.
 
+mod classes_in;
 mod cog;
 mod crs;
 mod gcps;
@@ -23,6 +24,7 @@ mod vector_in;
 mod write;
 
 pub use crate::rasterize::{rasterize, rasterize_mask};
+pub use classes_in::{ClassLook, ClassesFile, read_classes};
 pub use cog::{
     AttributeColumn, AttributeTable, CogOptions, CogValue, ColumnUse, ColumnValues, Compression, Overviews, write_cog,
 };

@@ -192,17 +192,56 @@ impl Level {
         let row = self.period.map_or(row, |p| row % p);
         // The nodes of a row that are drawn together are counted by themselves.
         let key_row = (2 * row + odd) as i64;
-        match self.displacement {
-            Displacement::Gaussian => self.key.fill_row(0, key_row, out),
-            Displacement::Uniform => self.key.map_row(0, key_row, out, uniform),
-            Displacement::Triangular => self.key.map_row(0, key_row, out, triangular),
-        }
+        fill_noise(self.key, key_row, self.displacement, out);
         if let Some(p) = self.period
             && odd == 0
             && out.len() > p / 2
         {
             out[p / 2] = out[0];
         }
+    }
+}
+
+/// The numbers of a row; the same on every machine, several at a time where it can.
+#[multiversion::multiversion(targets("x86_64+avx+avx2"))]
+fn fill_noise(key: NoiseKey, row: i64, displacement: Displacement, out: &mut [f32]) {
+    match displacement {
+        Displacement::Gaussian => key.fill_row(0, row, out),
+        Displacement::Uniform => key.map_row(0, row, out, uniform),
+        Displacement::Triangular => key.map_row(0, row, out, triangular),
+    }
+}
+
+/// Middles of the squares between two rows.
+#[multiversion::multiversion(targets("x86_64+avx+avx2"))]
+fn square_middles(north: &[f32], south: &[f32], noise: &[f32], amplitude: f32, out: &mut [f32]) {
+    let n = out.len();
+    let (north, south, noise) = (&north[..n + 1], &south[..n + 1], &noise[..n]);
+    for k in 0..n {
+        out[k] = 0.25 * ((north[k] + north[k + 1]) + (south[k] + south[k + 1])) + amplitude * noise[k];
+    }
+}
+
+/// Pairs of a coarse value and the middle of the edge east of it, from the middles above and below.
+#[multiversion::multiversion(targets("x86_64+avx+avx2"))]
+fn even_pairs(line: &[f32], [up, down]: [&[f32]; 2], noise: &[f32], amplitude: f32, out: &mut [f32]) {
+    let n = out.len() / 2;
+    let (line, up, down, noise) = (&line[..n + 1], &up[..n], &down[..n], &noise[..n]);
+    for (k, pair) in out.chunks_exact_mut(2).enumerate() {
+        pair[0] = line[k];
+        pair[1] = 0.25 * ((line[k] + line[k + 1]) + (up[k] + down[k])) + amplitude * noise[k];
+    }
+}
+
+/// Pairs of the middle of a vertical edge and that of the square east of it; the first edge is that of column 1.
+#[multiversion::multiversion(targets("x86_64+avx+avx2"))]
+fn odd_pairs([north, south]: [&[f32]; 2], middles: &[f32], noise: &[f32], amplitude: f32, out: &mut [f32]) {
+    let n = out.len() / 2;
+    let (north, south, noise) = (&north[1..n + 1], &south[1..n + 1], &noise[1..n + 1]);
+    let middles = &middles[..n + 1];
+    for (k, pair) in out.chunks_exact_mut(2).enumerate() {
+        pair[0] = 0.25 * ((north[k] + south[k]) + (middles[k] + middles[k + 1])) + amplitude * noise[k];
+        pair[1] = middles[k + 1];
     }
 }
 
@@ -288,10 +327,7 @@ impl<'a> Band<'a> {
         let (north, south) = (self.coarse.row(i), self.coarse.row(i + 1));
         let n = self.coarse.cols - 1;
         self.level.draw(2 * i + 1, 1, &mut self.noise[..n]);
-        let amplitude = self.level.diamond;
-        for (k, m) in self.below.values[..n].iter_mut().enumerate() {
-            *m = 0.25 * ((north[k] + north[k + 1]) + (south[k] + south[k + 1])) + amplitude * self.noise[k];
-        }
+        square_middles(north, south, &self.noise[..n], self.level.diamond, &mut self.below.values[..n]);
         self.below.exist = true;
     }
 
@@ -304,10 +340,7 @@ impl<'a> Band<'a> {
         let (up, down) = (&self.above.values, &self.below.values);
         match (self.above.exist, self.below.exist) {
             (true, true) => {
-                for (k, pair) in out.chunks_exact_mut(2).enumerate() {
-                    pair[0] = line[k];
-                    pair[1] = 0.25 * ((line[k] + line[k + 1]) + (up[k] + down[k])) + amplitude * noise[k];
-                }
+                even_pairs(line, [up, down], noise, amplitude, out);
             }
             (above, _) => {
                 let beside = if above { up } else { down };
@@ -338,9 +371,8 @@ impl<'a> Band<'a> {
         if out.len() > 1 {
             out[1] = middles[0];
         }
-        for (k, pair) in (1..).zip(out[2.min(self.cols)..].chunks_exact_mut(2)) {
-            pair[0] = edge(k, middles[k - 1], middles[k]);
-            pair[1] = middles[k];
+        if self.cols > 3 {
+            odd_pairs([north, south], middles, noise, amplitude, &mut out[2..]);
         }
         if self.cols > 2 && self.cols % 2 == 1 {
             let k = n - 1;

@@ -30,7 +30,8 @@ pub fn thermal(z: &Raster<f32>, rounds: u32, talus: f32) -> Result<Raster<f32>> 
                 if let Some((x, y)) = neighbour(&z, c, r, k) {
                     let reach = reach_of(k);
                     let over = here - z.at(x, y) - talus * reach;
-                    *excess = if over > 0.0 { over } else { 0.0 };
+                    // Towards an infinity nothing moves.
+                    *excess = if over > 0.0 && over.is_finite() { over } else { 0.0 };
                 }
             }
             let largest = slump.excess.iter().copied().fold(0.0, f32::max);
@@ -243,6 +244,21 @@ mod tests {
         let z = map(3, &[0.0, 0.0, 0.0, 0.0, 10.0, 0.0, 0.0, 1.0, 0.0]);
         let options = StreamPower { steps: 1, strength: 0.25 };
         assert_eq!(stream_power(&z, &options).unwrap().values[4], 8.0);
+    }
+
+    /// A spike of 9 in the middle of 5 x 5 zeros, talus 1. Excess to the four sides 9 - 1 = 8, across the four corners 9 - √2 =
+    /// 7.5858; half of the largest (4) moves, by shares: the sum is 4 · 8 + 4 · 7.5858 = 62.343, so each side gets 4 · 8 / 62.343 =
+    /// 0.51329 and each corner 4 · 7.5858 / 62.343 = 0.48671. The rim, at 0, stays.
+    #[test]
+    fn a_slump_of_five_by_five_by_hand() {
+        let mut z = Raster::filled(5, 5, 0f32);
+        z.set(2, 2, 9.0);
+        let out = thermal(&z, 1, 1.0).unwrap();
+        for (c, r, want) in
+            [(2, 2, 5.0), (1, 2, 0.513_29), (2, 3, 0.513_29), (1, 1, 0.486_71), (3, 3, 0.486_71), (0, 2, 0.0)]
+        {
+            assert!((out.at(c, r) - want).abs() < 1e-4, "{c}, {r}: {}", out.at(c, r));
+        }
     }
 
     #[test]

@@ -110,6 +110,49 @@ mod tests {
         }
     }
 
+    /// Of two values a, b only the coefficient a - b is left, at half a cycle a value: the values are +1 and -1, the higher first.
+    #[test]
+    fn two_values_by_hand() {
+        let key = NoiseKey::new(5, 1.0, 0xF8A3);
+        let first = if key.normal(0, 0) > key.normal(1, 0) { 1.0 } else { -1.0 };
+        let z = fbm((2, 1), 0.4, 5).unwrap();
+        assert!((z.values[0] - first).abs() < 1e-6 && (z.values[1] + first).abs() < 1e-6, "{:?}", z.values);
+    }
+
+    /// 5 x 5 and 9 x 9 by the definition: the white noise's Fourier sums written out, each times frequency^-(H + 1), summed back,
+    /// scaled to deviation 1.
+    #[test]
+    fn small_maps_by_the_definition() {
+        for (n, hurst) in [(5usize, 0.3), (9, 0.8)] {
+            let key = NoiseKey::new(7, 1.0, 0xF8A3);
+            let turn = |k: usize| {
+                let angle = std::f64::consts::TAU * (k % n) as f64 / n as f64;
+                (angle.cos(), angle.sin())
+            };
+            let mut want = vec![0f64; n * n];
+            for u in 0..n {
+                for v in 0..n {
+                    let (mut re, mut im) = (0.0, 0.0);
+                    for i in 0..n * n {
+                        let (c, s) = turn(u * (i % n) + v * (i / n));
+                        let z = f64::from(key.normal((i % n) as i64, (i / n) as i64));
+                        (re, im) = (re + z * c, im - z * s);
+                    }
+                    let f = (u.min(n - u) as f64).hypot(v.min(n - v) as f64) / n as f64;
+                    let weight = if f > 0.0 { f.powf(-(hurst + 1.0)) } else { 0.0 };
+                    for (i, w) in want.iter_mut().enumerate() {
+                        let (c, s) = turn(u * (i % n) + v * (i / n));
+                        *w += weight * (re * c - im * s);
+                    }
+                }
+            }
+            let deviation = (want.iter().map(|w| w * w).sum::<f64>() / (n * n) as f64).sqrt();
+            for (a, b) in fbm((n, n), hurst, 7).unwrap().values.iter().zip(&want) {
+                assert!((f64::from(*a) - b / deviation).abs() < 1e-5, "{a} {}", b / deviation);
+            }
+        }
+    }
+
     #[test]
     fn mean_0_and_deviation_1_at_any_size() {
         for size in [(5, 5), (17, 30), (64, 1)] {

@@ -1,5 +1,7 @@
 //! Polylines measured by arc length: where letters stand and rivers run. Sheet pixels, y down.
 
+use crate::spline::{self, Ends, Knots};
+
 /// A point of the sheet, pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Point {
@@ -111,24 +113,20 @@ impl Curve {
         Curve::through(mean).unwrap_or_else(|| self.clone())
     }
 
-    /// A smooth curve through few key points (centripetal-like Catmull-Rom, 12 steps a piece).
+    /// A smooth curve through few key points (uniform Catmull-Rom, 12 steps a piece).
     pub fn spline(&self) -> Curve {
         let p = &self.points;
         if p.len() < 3 {
             return self.clone();
         }
+        let coord = |q: &Point| geo::Coord { x: f64::from(q.x), y: f64::from(q.y) };
+        let keys: Vec<geo::Coord<f64>> = p.iter().map(coord).collect();
         let mut out = Vec::new();
-        for k in 0..p.len() - 1 {
-            let (b, c) = (p[k], p[k + 1]);
-            let a = if k > 0 { p[k - 1] } else { point(2.0 * b.x - c.x, 2.0 * b.y - c.y) };
-            let d = if k + 2 < p.len() { p[k + 2] } else { point(2.0 * c.x - b.x, 2.0 * c.y - b.y) };
-            for i in 0..12 {
-                let t = i as f32 / 12.0;
-                let f = |a: f32, b: f32, c: f32, d: f32| {
-                    b + 0.5 * t * (c - a + t * (2.0 * a - 5.0 * b + 4.0 * c - d + t * (3.0 * (b - c) + d - a)))
-                };
-                out.push(point(f(a.x, b.x, c.x, d.x), f(a.y, b.y, c.y, d.y)));
-            }
+        for (k, [m0, m1]) in spline::tangents(&keys, false, Knots::Uniform, Ends::Chord).into_iter().enumerate() {
+            out.extend((0..12).map(|i| {
+                let at = spline::hermite(keys[k], keys[k + 1], m0, m1, f64::from(i) / 12.0);
+                point(at.x as f32, at.y as f32)
+            }));
         }
         out.push(p[p.len() - 1]);
         Curve::through(out).unwrap_or_else(|| self.clone())

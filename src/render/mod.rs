@@ -23,6 +23,11 @@ mod tint;
 /// Colour of the paper around a map.
 pub const PAPER: [u8; 3] = tint::PAPER;
 
+/// The colour of land at a height in metres, red, green and blue from 0 to 255: what the map sheet uses.
+pub fn land_tint(height_m: f32) -> [f32; 3] {
+    tint::land_tint(height_m)
+}
+
 pub use sheet::{LabelKind, PlacedLabel, Sheet, SheetOptions, draw_sheet};
 
 use crate::borders::{BorderLine, PolityRegion};

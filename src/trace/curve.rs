@@ -10,8 +10,9 @@
 
 use super::outline::{Arc, Corner, Outlines};
 use crate::borders::crossing::{Piece, do_meet};
-use crate::borders::smooth::{curve, tangents_of};
+use crate::borders::smooth::tangents_of;
 use crate::borders::topology;
+use crate::spline::by_spacing;
 use geo::Coord;
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -101,7 +102,8 @@ impl Line {
             .iter()
             .enumerate()
             .map(|(s, step)| {
-                let line = curve(&arc.points[s..s + 2], tangents[s], strength * SHORTER[*step], SPACING);
+                let ends = [arc.points[s], arc.points[s + 1]];
+                let line = by_spacing(ends, tangents[s], strength * SHORTER[*step], SPACING);
                 let mut line: Vec<Coord<f64>> = line.into_iter().map(snap).collect();
                 line.dedup();
                 if bulge(&line) < 0.05 && line.len() > 2 {
