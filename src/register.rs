@@ -147,7 +147,11 @@ pub fn register(request: &Request) -> Result<Registered> {
         Some(path) => {
             let bytes = std::fs::read(path).map_err(|e| Error::read(path, e))?;
             let text = String::from_utf8_lossy(&bytes);
-            (points::parse(&text, &path.display().to_string())?, path.clone())
+            let size = (f64::from(image.width()), f64::from(image.height()));
+            match points::world_file(&text, size.0, size.1) {
+                Some(file) => (file, path.clone()),
+                None => (points::parse(&text, &path.display().to_string())?, path.clone()),
+            }
         }
         None => (gdal_io::gcps(&request.scan)?, request.scan.clone()),
     };

@@ -305,6 +305,7 @@ fn write(request: &TraceRequest, legend: &Legend, grid: &Grid, traced: Traced) -
     let inside = (grid.cols as u64 * grid.rows as u64).saturating_sub(traced.outside_pixels);
     report.unknown_share = traced.unknown_pixels as f64 / (inside.max(1)) as f64;
     let mut style: Vec<(u16, String, [u8; 3])> = Vec::new();
+    let has_heights = legend.classes.iter().any(|c| c.low_m.is_some() || c.high_m.is_some());
     for region in &traced.regions {
         let class = &legend.classes[region.class];
         let parent = class.part_of.map_or(class, |p| &legend.classes[p]);
@@ -337,8 +338,10 @@ fn write(request: &TraceRequest, legend: &Legend, grid: &Grid, traced: Traced) -
             }
             None => {
                 put("kind", json!(class.kind.as_str()));
-                put("low_m", class.low_m.map_or(Value::Null, Value::from));
-                put("high_m", class.high_m.map_or(Value::Null, Value::from));
+                if has_heights {
+                    put("low_m", class.low_m.map_or(Value::Null, Value::from));
+                    put("high_m", class.high_m.map_or(Value::Null, Value::from));
+                }
             }
         }
         put("colour", json!(to_hex(colour)));

@@ -311,3 +311,47 @@ fn the_overview_shows_the_fit() {
     assert!(count([213, 62, 0], 100.0, 60.0) > 20);
     assert_eq!(count([213, 62, 0], 150.0, 100.0), 0);
 }
+
+/// One set of points in every form: the same fit, told to be of that form.
+#[test]
+fn points_come_in_every_form() {
+    let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/scans/gcp-formats");
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    image::RgbImage::from_pixel(7300, 7000, image::Rgb([9, 9, 9])).save(dir.join("large.png")).unwrap();
+    let fit = |points: &str, more: &[&str]| {
+        let o =
+            histmap(dir, &[&["georef", "large.png", "--transform", "similarity", "--gcps", points][..], more].concat());
+        let said = String::from_utf8_lossy(&o.stdout).into_owned();
+        assert!(o.status.success(), "{points}: {}", String::from_utf8_lossy(&o.stderr));
+        said
+    };
+    if shared.is_dir() {
+        for (name, form) in [
+            ("gcps-qgis.points", "QGIS"),
+            ("gcps-gdal.txt", "GDAL"),
+            ("gcps-arcgis-csv.csv", "ArcGIS"),
+            ("gcps-arcgis-tsv.txt", "ArcGIS"),
+            ("gcps-qgis-projection.points", "QGIS"),
+        ] {
+            let said = fit(shared.join(name).to_str().unwrap(), &["--crs", "EPSG:3035"]);
+            assert!(said.contains(form), "{name}: {said}");
+            // A map in that projection: a similarity fits to a hundredth of a pixel.
+            assert!(said.contains("similarity: RMSE 0.00 px"), "{name}: {said}");
+        }
+    } else {
+        eprintln!("skipped: no {}", shared.display());
+    }
+    // A world file: the first pixel's centre is at 40.005, 44.995.
+    std::fs::write(dir.join("large.pgw"), "0.01\n0\n0\n-0.01\n40.005\n44.995\n").unwrap();
+    let said = fit("large.pgw", &[]);
+    assert!(said.contains("world file") && said.contains("RMSE 0.00 px"), "{said}");
+    assert!(
+        said.lines().any(|l| l.split_whitespace().take(5).eq(["1", "0.00", "0.00", "40.0000", "45.0000"])),
+        "{said}"
+    );
+    // Longitudes from Ferro are 17° 40' more than from Greenwich.
+    std::fs::write(dir.join("ferro.txt"), "0 0 60 45\n7300 0 61 45\n0 7000 60 44\n7300 7000 61 44\n").unwrap();
+    let said = fit("ferro.txt", &["--prime-meridian", "ferro"]);
+    assert!(said.contains("42.3333"), "{said}");
+}

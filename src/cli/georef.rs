@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub(super) struct Args {
     /// Scan or photograph: PNG, JPEG, TIFF, WebP
     scan: PathBuf,
-    /// Control points: QGIS, GDAL, ArcGIS, GeoJSON or an IIIF annotation; without it those inside the scan
+    /// Control points: QGIS, GDAL, ArcGIS, GeoJSON, an IIIF annotation or a world file; without it those inside the scan
     #[arg(long, value_name = "FILE")]
     gcps: Option<PathBuf>,
     /// GeoTIFF to write; without it the fit is only judged

@@ -22,7 +22,7 @@ pub struct PointFile {
     pub points: Vec<ControlPoint>,
     /// What the file says of their CRS; `None` where it says nothing.
     pub crs: Option<String>,
-    /// The form that was recognised: "QGIS", "GDAL", "ArcGIS", "GeoJSON", "IIIF annotation".
+    /// The form that was recognised: "QGIS", "GDAL", "ArcGIS", "GeoJSON", "IIIF annotation", "world file".
     pub form: &'static str,
 }
 
@@ -42,6 +42,31 @@ pub fn parse(text: &str, name: &str) -> Result<PointFile> {
         return Err(Error::content(name, "no control points", "one a line: x, y and where they are in the scan"));
     }
     Ok(file)
+}
+
+/// The points that a world file (six numbers, one a line: the affine way from the centre of a pixel to the ground) stands for, at
+/// corners, edges and middle of a scan of `width` x `height` pixels; `None` where `text` is no such file.
+///
+/// ```
+/// use histmap::georef::points::world_file;
+/// let file = world_file("0.1\n0\n0\n-0.1\n40.05\n44.95\n", 60.0, 40.0).expect("six numbers");
+/// assert_eq!((file.points[0].ground.x, file.points[0].ground.y), (40.0, 45.0));
+/// assert!(world_file("1 2 3 4", 60.0, 40.0).is_none());
+/// ```
+pub fn world_file(text: &str, width: f64, height: f64) -> Option<PointFile> {
+    let lines: Vec<&str> =
+        text.trim_start_matches('\u{feff}').lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    let numbers: Vec<f64> = lines.iter().map_while(|l| l.parse().ok().filter(|v: &f64| v.is_finite())).collect();
+    let [a, d, b, e, c, f] = <[f64; 6]>::try_from(numbers).ok().filter(|_| lines.len() == 6)?;
+    let points = (0..9)
+        .map(|k| {
+            let pixel = Pixel { column: f64::from(k % 3) * 0.5 * width, line: f64::from(k / 3) * 0.5 * height };
+            let (column, line) = (pixel.column - 0.5, pixel.line - 0.5);
+            let ground = Xy { x: a * column + b * line + c, y: d * column + e * line + f };
+            ControlPoint { pixel, ground, is_enabled: true }
+        })
+        .collect();
+    Some(PointFile { points, crs: None, form: "world file" })
 }
 
 fn numbers<'a>(fields: impl Iterator<Item = &'a str>, at: &str) -> Result<Vec<f64>> {
