@@ -91,10 +91,14 @@
     isDue = true;
     requestAnimationFrame(() => {
       isDue = false;
-      if (state.mode === "fly" && flying.move()) draw();
-      renderer.render(scene, camera);
-      turnCompass();
+      frame();
     });
+  }
+
+  function frame() {
+    if (state.mode === "fly" && flying.move()) draw();
+    renderer.render(scene, camera);
+    turnCompass();
   }
 
   function start() {
@@ -858,6 +862,8 @@
 
   // For scripts that look at the page from inside.
   window.histmapView = {
+    /** Draws at once. */
+    frame,
     /** Place on the screen, in pixels, of a cell's centre. */
     onScreen(col, row) {
       const p = terrain.toWorld(col, row, terrain.height(col, row)).project(camera);
