@@ -57,7 +57,7 @@ impl Options {
     /// Fault `k`: through two different random points of the map, one side raised.
     fn fault(&self, k: u32) -> Fault {
         let key = NoiseKey::new(self.seed, 1.0, 0xFA17);
-        let unit = |n: i64| (key.bits(i64::from(k), n) >> 11) as f64 / (1u64 << 53) as f64;
+        let unit = |n: i64| (f64::from(key.bits(i64::from(k), n)) + 0.5) / 4_294_967_296.0;
         let (w, h) = (self.size.0 as f64, self.size.1 as f64);
         let (x0, y0) = (unit(0) * w, unit(1) * h);
         // The second point: drawn again while it falls on the first, which cannot happen twice in practice.
@@ -185,6 +185,21 @@ mod tests {
     fn steps_fall_evenly_from_first_to_last() {
         let options = Options { iterations: 5, step: (9.0, 1.0), ..Default::default() };
         assert_eq!((0..5).map(|k| options.step_of(k)).collect::<Vec<_>>(), [9.0, 7.0, 5.0, 3.0, 1.0]);
+    }
+
+    /// Lines run all over the map: each of its quarters is parted from the opposite one by a good share of them, and the middle is
+    /// raised by about half.
+    #[test]
+    fn lines_cross_the_whole_map() {
+        let options = Options { size: (64, 64), iterations: 400, ..Default::default() };
+        let faults: Vec<Fault> = (0..400).map(|k| options.fault(k)).collect();
+        let raises = |f: &Fault, x: f64, y: f64| f.a * x + f.b * y + f.c > 0.0;
+        for [ax, ay, bx, by] in [[16.0, 16.0, 48.0, 48.0], [48.0, 16.0, 16.0, 48.0]] {
+            let parting = faults.iter().filter(|f| raises(f, ax, ay) != raises(f, bx, by)).count();
+            assert!((120..=320).contains(&parting), "{parting} of 400");
+        }
+        let raised = faults.iter().filter(|f| raises(f, 32.0, 32.0)).count();
+        assert!((150..=250).contains(&raised), "{raised} of 400");
     }
 
     #[test]
