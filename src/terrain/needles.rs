@@ -6,7 +6,7 @@ use crate::raster::Raster;
 use rayon::prelude::*;
 
 /// A cell may be off the mean of its ring by so many sigma: the rms of that difference over the cells around.
-const MOST_SIGMA: f32 = 5.5;
+const MOST_SIGMA: f32 = 5.2;
 /// Cells each way that sigma is taken over.
 const AROUND: usize = 4;
 /// How far a blunted cell looks.
