@@ -217,7 +217,7 @@ mod tests {
         let picture = image::load_from_memory(&png).unwrap().to_rgb8();
         assert_eq!(picture.dimensions(), (1100, 550 + CAPTION_PX as u32));
         assert_eq!(picture.get_pixel(300, 400).0, [10, 120, 60]);
-        let near = |c: [u8; 3], wanted: Ink| c.iter().zip(wanted.rgb).all(|(a, b)| a.abs_diff(b) < 40);
+        let near = |c: [u8; 3], wanted: Ink| c.iter().zip(wanted.rgb).all(|(a, b)| a.abs_diff(b) < 60);
         assert!(near(picture.get_pixel(300, 275).0, COAST), "{:?}", picture.get_pixel(300, 275));
         // The arrow points east from the picked place.
         assert!(near(picture.get_pixel(565, 110).0, SUSPECT), "{:?}", picture.get_pixel(565, 110));
