@@ -207,7 +207,7 @@ pub fn halo_cells(cell_m: f64, coarse_span_cells: usize) -> usize {
 fn inner_halo(cell_m: f64, coarse_span_cells: usize) -> usize {
     let drainage: usize = OPENINGS.iter().sum::<usize>() * OPENING.halo();
     let rounds = MEAN_ROUNDS + extra_rounds(coarse_span_cells);
-    let needles = BLUNTED_ROUNDS * needles::REACH;
+    let needles = (BLUNTED_ROUNDS + 1) * needles::REACH;
     rounds * means::REACH_COARSE * coarse_span_cells + drainage + needles + near_halo(cell_m, coarse_span_cells)
 }
 
@@ -361,6 +361,13 @@ pub fn refine_window(terrain: &Terrain, window: Window, options: &RefineOptions)
             means::add(&mut z, under, &weight, &correction);
         }
         bind_single_cells(&mut z, surface, sites, placement, &weight);
+    }
+    if drained {
+        // What the corrections have raised again goes, by so little that the means hardly feel it.
+        if let Some((correction, _)) = known.take() {
+            means::add(&mut z, under, &weight, &correction);
+        }
+        needles::blunt(&mut z, &|c, r| hold(c, r) == Hold::Free);
     }
     let blocks = means::settle(&mut z, under, &weight, &keep, known.take());
 
